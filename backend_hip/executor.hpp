@@ -6,7 +6,7 @@
 // (interpreter.hpp).
 //
 // What the executor does not do: reserve compute units for a kernel (Kernel::cu_begin; the hardware places
-// workgroups), slow a workgroup down (workgroup_gb_per_s, remote_store_gb_per_s), delay a
+// workgroups), run a kernel that stands for a library's at the rates of that (Kernel::library), delay a
 // kernel (start_ns), run kernels of other profiles than the interpreter's by what their profile names, or
 // spend the time of host_work. `notes()` says so when a schedule asks for it.
 //

@@ -321,13 +321,12 @@ void Executor::Impl::align_clocks() {
 
 void Executor::Impl::collect_notes() {
   bool reserved = false;
-  bool limited = false;
+  bool modelled = false;
   bool profiled = false;
   bool modelled_host = false;
   for (const Kernel& kernel : schedule_.kernels) {
     reserved = reserved || kernel.cu_end != 0;
-    limited = limited || kernel.workgroup_gb_per_s != 0 || kernel.remote_store_gb_per_s != 0 ||
-              kernel.start_ns != 0;
+    modelled = modelled || kernel.library.routine != LibraryRoutine::none || kernel.start_ns != 0;
     profiled = profiled ||
                (kernel.profile != KernelProfile::interpreter && kernel.profile != KernelProfile::mma_sync);
   }
@@ -354,11 +353,9 @@ void Executor::Impl::collect_notes() {
   }
   notes_.assign(larger.begin(), larger.end());
   if (reserved) notes_.push_back("compute units are not reserved: the hardware places the workgroups");
-  if (limited)
+  if (modelled)
     notes_.push_back(
-        "workgroup_gb_per_s, remote_store_gb_per_s and start_ns are models of other kernels; these "
-        "workgroups run "
-        "at full speed here");
+        "library and start_ns of kernels are models of other kernels; these run at full speed here");
   if (profiled)
     notes_.push_back("kernels of the profiles triton and vendor are run by this project's interpreter here");
   if (modelled_host)

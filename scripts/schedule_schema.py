@@ -48,8 +48,12 @@ def schedule_schema():
                        {"pipeline": {"enum": ["serial", "overlapped", "ping-pong", "interleaved", "specialised"]},
                         "producers": SIZE}),
         "profile": {"enum": ["interpreter", "triton", "vendor", "mma-sync"]}, "placement": {"enum": ["dispatch", "persistent", "gang"]},
-        "cus": shape, "workgroup_gb_per_s": NUMBER, "remote_store_gb_per_s": NUMBER, "payload_share": SHARE, "matmul_share": SHARE,
-        "start_ns": NUMBER, "registers_filled": YES_NO, "items": several(ref("agent"))})
+        "cus": shape, "payload_share": SHARE, "start_ns": NUMBER,
+        "library": closed({"routine": {"enum": ["none", "plain", "gemm", "gemm-even-rows", "gemm-odd-rows", "block-copy",
+                                                "all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all",
+                                                "all-pairs", "posts", "dispatches", "lookup"]}},
+                          {"bytes": NUMBER, "ranks": SIZE, "channels": SIZE, "chunks": SIZE, "flags": SIZE, "crossings": SIZE, "accesses": SIZE}),
+        "registers_filled": YES_NO, "items": several(ref("agent"))})
     return top("Tile schedule", "What `tritax schedule` writes and `check`, `simulate` and tritax-gpu read; "
                "docs/schedule-format.md says what it means.", closed(
         {"schema": {"const": "tritax.schedule/1"}, "ranks": {"type": "integer", "minimum": 1},

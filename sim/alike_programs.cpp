@@ -16,9 +16,8 @@ constexpr std::uint64_t kMostTilesInTables = std::uint64_t{1} << 22;  // of all 
 
 // Of a kernel, all that a clock asks besides its programs. Not its name, which may tell of a peer.
 auto form_of_kernel(const Kernel& k) {
-  return std::tuple(k.resources, k.tile, k.placement, k.profile, k.cu_begin, k.cu_end, k.workgroup_gb_per_s,
-                    k.remote_store_gb_per_s, k.payload_share, k.matmul_share, k.start_ns, k.workgroups.size(),
-                    k.items.size());
+  return std::tuple(k.resources, k.tile, k.placement, k.profile, k.cu_begin, k.cu_end, k.library,
+                    k.payload_share, k.start_ns, k.workgroups.size(), k.items.size());
 }
 
 // Of an operation, all that is the same for those that are alike: kinds, buffers, sizes.

@@ -267,9 +267,8 @@ void Engine::send(const Placed& placed, double now) {
   const KernelCosts& costs = run_.costs_of(wg);
   if (!later(now, state.start.time_ns)) {
     if (!run_.options.warm) start += costs.cold_start_ns + (state.code_is_cold ? costs.cold_code_ns : 0);
-    if (!run_.options.counterfactual.free_launches) start += kernel.start_ns;
+    if (!run_.options.counterfactual.free_launches) start += run_.moves.rates(wg.kernel).start_ns;
   }
-  if (kernel.tile.m > 0 && !run_.options.counterfactual.free_launches) start += costs.matmul_start_ns;
   const double starts_ns = sent_ns + run_.machine.gpu.dispatch_latency_ns + start;
   if (starts_ns > now) {
     run_.queue.push(starts_ns, {EventKind::start_workgroup, id});

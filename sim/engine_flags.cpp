@@ -15,7 +15,7 @@ std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
 
 // Whether a signal is a release. What travels in the words of the data comes after none of it.
 bool Engine::publishes(const WorkgroupState& wg, const Op& op) const {
-  return !is_relaxed(op) && (op.rank == wg.rank || run_.schedule.kernels[wg.kernel].payload_share == 1);
+  return !is_relaxed(op) && (op.rank == wg.rank || run_.moves.rates(wg.kernel).payload_share == 1);
 }
 
 // Time until the counter can be set: what the workgroup stored and signalled to peers must be there before,
@@ -87,7 +87,7 @@ std::int32_t& Engine::residents_of(const WorkgroupState& wg) {
 // Where flags travel in the words of the data, the load that finds one is the load of the data.
 double Engine::poll_ns(const WorkgroupState& wg, const Op& op) const {
   if (run_.is_free(op)) return 0;
-  if (op.scope == Scope::system && run_.schedule.kernels[wg.kernel].payload_share < 1) return 0;
+  if (op.scope == Scope::system && run_.moves.rates(wg.kernel).payload_share < 1) return 0;
   return op.protocol == LockProtocol::compare_and_swap ? run_.machine.gpu.poll_atomic_ns
                                                        : run_.machine.gpu.poll_load_ns;
 }

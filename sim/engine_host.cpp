@@ -85,7 +85,7 @@ bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
     case HostOpKind::event_wait:
     case HostOpKind::copy: {
       const std::uint32_t host_op = host.pc;
-      now = turn_to_launch(rank, now) + copy_engines_.call_ns;
+      now = turn_to_launch(rank, now) + host_costs_.launch_call_ns;
       host.path.charge(&TimeAccount::launch_ns, now);
       if (op.kind == HostOpKind::copy) post_copy(rank, op, host_op, now);
       if (op.kind == HostOpKind::event_record) post_record(rank, op, now);

@@ -8,7 +8,7 @@ namespace tritax::engine {
 // though by 16 it comes to no more than 300 either (scenarios/measured/h200-2-filling.csv). Another node lies
 // behind a network, whose links are no GPU's. Nor do kernels count that fill a link however few they are.
 bool Engine::crowds(const WorkgroupState& wg, const DataPath& path) const {
-  if (!crowding_.any() || !run_.costs_of(wg).leaves_lanes_idle) return false;
+  if (!crowding_.any() || run_.costs_of(wg).tuned) return false;
   const std::int32_t per_node = run_.machine.gpus_per_node;
   return path.peer / per_node == path.rank / per_node &&
          (path.kind == MoveKind::remote_copy || (path.kind == MoveKind::remote_store && !wg.has_sender));

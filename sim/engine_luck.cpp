@@ -61,7 +61,7 @@ double Luck::unit_random(std::uint64_t what) const {
 // seed and the operation. Where what a workgroup copies to one peer is one transfer, it has one weight.
 double Luck::service_weight(const WorkgroupState& wg, std::uint32_t op) const {
   if (run_.machine.fabric.arbitration_spread == 0) return 1;
-  const bool channel = run_.costs_of(wg).one_transfer_a_peer && run_.schedule.ops[op].kind == OpKind::copy;
+  const bool channel = run_.costs_of(wg).tuned && run_.schedule.ops[op].kind == OpKind::copy;
   std::int32_t peer = run_.schedule.ops[op].rank;
   if (run_.alike.lucky_ranks > 0) {
     const std::int32_t first = wg.rank % run_.alike.lucky_ranks;

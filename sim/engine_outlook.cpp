@@ -26,7 +26,7 @@ double Engine::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
   const Op& op = run_.schedule.ops[op_index];
   if (!moves_data(op.kind)) return 0;
   const Move move = move_of(op, kernel.rank);
-  const MoveConditions best{.gb_per_s = run_.moves.workgroup_gb_per_s(kernel, move.kind),
+  const MoveConditions best{.gb_per_s = run_.moves.workgroup_gb_per_s(wg.kernel, move.kind),
                             .read_ns = least_read_ns_,
                             .lone = is_lone_copy(wg, op_index, move),
                             .probes = is_next_probe(wg, op_index)};

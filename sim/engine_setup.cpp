@@ -54,8 +54,6 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
     host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
   }
   copy_engines_ = machine.copy_engine;
-  if (copy_engines_.call_ns == 0) copy_engines_.call_ns = machine.host.launch_call_ns;
-  if (options.counterfactual.free_launches) copy_engines_.call_ns = 0;
   latencies_ns_ = {0, run_.machine.gpu.l2_latency_ns, run_.machine.gpu.llc_latency_ns,
                    run_.machine.gpu.hbm_latency_ns};
   find_busy_copies();
@@ -308,7 +306,7 @@ MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, AttendForm fo
   const AttendCost attend = attend_cost(gpu, costs, shape.dtype, kernel.tile, kernel.resources, work);
   shape.cost = attend.cost;
   shape.shared_speedup = attend.shared_speedup;
-  shape.cost.compute_ns /= kernel.matmul_share;
+  shape.cost.compute_ns /= run_.moves.rates(k).matmul_share;
   shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns = attend.stages < attend.steps ? shape.cost.compute_ns * attend.stages / attend.steps
                                                   : std::numeric_limits<double>::infinity();
@@ -331,7 +329,7 @@ MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   const MatmulCost best =
       matmul_cost(run_.machine.gpu, costs, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
   shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
-  shape.cost.compute_ns /= kernel.matmul_share;
+  shape.cost.compute_ns /= run_.moves.rates(k).matmul_share;
   const Gpu& gpu = run_.machine.gpu;
   const std::int32_t stages =
       operand_stages(gpu, costs, shape.dtype, kernel.tile, kernel.resources.lds_bytes);

@@ -51,7 +51,6 @@ inline constexpr std::uint32_t kNobody = 0xffffffffu;
 inline constexpr int kMissBits = 15;
 inline constexpr int kEvictionShift = 4;
 inline constexpr std::uint32_t kEvictionParts = 1024;
-inline constexpr std::uint8_t kWrittenBackParts = 32;
 // Of an attend, in as many parts: what misses the L2, and, shifted, what misses the last-level cache too.
 inline constexpr std::uint32_t kMissParts = 8;
 inline constexpr int kMissPartsBits = 4;
@@ -341,7 +340,6 @@ struct GpuState {
   std::int32_t busy_matrix_cus = 0;
   double matrix_busy_ns = 0;     // sum over compute units; their starts count negatively until they end
   double dirty_bytes = 0;        // of what was written before the run, still in the caches
-  double result_bytes = 0;       // written by the run, still in the caches
   double dirty_reads_bytes = 0;  // that matmuls still fetch before dirty_share has to be found anew
   double dirty_share = 0;        // of these, what displaces some of it
   double write_back_ns = 0;      // that takes to write that back
@@ -418,7 +416,7 @@ struct DataPath : Move {  // what a data operation loads, and how fast one workg
   double with_flags = 1;  // bytes sent per byte of data, where flags travel in the words of the data
   // Crowding::step_of() those that share the link of the sender and that of the receiver, if it is full.
   std::uint8_t crowd_out = 0, crowd_in = 0;
-  std::uint8_t written_back = 0;  // of what it writes, before that fits the caches, in kWrittenBackParts
+  bool written_back = false;  // what it writes goes to memory
 };
 
 struct FlagOutlook {   // of one flag counter

@@ -80,7 +80,7 @@ Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& o
       write_back_.find_dirty_share(gpu, rank);
       missed.bits |= static_cast<std::uint32_t>(std::lround(gpu.dirty_share * kEvictionParts))
                      << kEvictionShift;
-      missed.write_back_ns = run_.costs[shape.profile].hides_write_back ? 0 : gpu.write_back_ns;
+      missed.write_back_ns = run_.costs[shape.profile].tuned ? 0 : gpu.write_back_ns;
       gpu.dirty_bytes -= gpu.dirty_share * missed.llc_bytes;
       gpu.dirty_reads_bytes -= missed.llc_bytes;
       const auto count = [&](std::int32_t buffer, double bytes) {
@@ -231,8 +231,9 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   if (path.kind == MoveKind::local_load) read_locally(op.buffer, op.rect.row, op.rect.col);
   if (path.copies_own()) read_locally(op.src_buffer, op.src_row, op.src_col);
   const std::int32_t residents = run_.gpus[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
-  path.cap_gb_per_s = run_.moves.workgroup_gb_per_s(kernel, path.kind, std::max(1, residents));
-  const double payload_share = path.traffic() == Traffic::stores ? kernel.payload_share : 1;
+  path.cap_gb_per_s = run_.moves.workgroup_gb_per_s(wg.kernel, path.kind, std::max(1, residents));
+  const double payload_share =
+      path.traffic() == Traffic::stores ? run_.moves.rates(wg.kernel).payload_share : 1;
   path.with_flags = 1 / payload_share;
   if (run_.moves.is_message(path)) {
     path.link_cost = run_.moves.message_cost(op, path, path.profile, payload_share);
@@ -241,7 +242,7 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
         run_.moves.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store) / payload_share;
   }
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
-    path.written_back = write_back_.written_back(op, run_.costs_of(wg), path.bytes);
+    path.written_back = write_back_.is_written_back(op, run_.costs_of(wg));
   if (path.peer != rank) sent_bytes(path.from(), path.to()) += path.bytes;
   count_traffic(path, op, die);
   return path;
@@ -271,11 +272,9 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
                                     : read.hbm_read_bytes) += path.bytes;
     }
   }
-  const double share = adds ? 1 : static_cast<double>(path.written_back) / kWrittenBackParts;
-  if (share == 0) return;
+  if (!adds && !path.written_back) return;
   const bool own_die = op.rank == path.rank && !adds;
-  run_.traffic.at(run_.home(op.rank), own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes +=
-      share * path.bytes;
+  run_.traffic.at(run_.home(op.rank), own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes += path.bytes;
 }
 
 // What a byte of the operation loads: ports, links and memories on both sides.
@@ -304,7 +303,7 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   }
   const bool loads = path.kind == MoveKind::local_load || path.kind == MoveKind::remote_load;
   const double to_llc = loads ? 0 : 1;
-  const double to_hbm = write_back_.write_cost() * path.written_back / kWrittenBackParts;
+  const double to_hbm = path.written_back ? write_back_.write_cost() : 0;
   const bool local = path.peer == path.rank;
   if (!local) {
     if (!path.adds()) memory(from, from_llc, from_hbm);
@@ -333,8 +332,6 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
 }
 
 std::int32_t Engine::data_class(const DataPath& path) {
-  static_assert((kWrittenBackParts << 2 | 3) < 1 << 8,
-                "the source and what is written back share a byte of the key");
   ClassKey key{
       static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |
           static_cast<std::uint64_t>(path.profile) << 44 | static_cast<std::uint64_t>(path.kind) << 40 |

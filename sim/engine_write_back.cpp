@@ -1,15 +1,7 @@
 // What waits in the caches to be written to memory: of the run itself, and of what was there before.
 //
-// Where the machine says so (`l2_write_back`), results go to the L2 and from there to memory when something
-// else needs their place. What is stored takes clean lines as long as there are any, so the last tiles of a
-// kernel, which all compute units store at once, take no longer than their way to the L2. Two groups of
-// measurements show it. Products of one wave of 132 tiles with nothing written before: with stores that go to
-// memory at once tiles of 128x256 come out 1.7 us slower than they are on H100 and H200
-// (scenarios/measured/h100-1-one-wave.csv, h200-1-one-wave-2.csv). And one K step behind caches full of what
-// was written before takes 1.2 us more than else with 8.7 MB of results, 0.7 us with 2.2 MB (`cold` rows of
-// h100-2-cold.csv, h200-2-cold.csv): what the operands displace explains the difference, while half of the
-// results would take 1.3 us to be written back. Behind a last-level cache all is counted when it is stored,
-// and so is what kernels store whose results could stay, if they do not fit.
+// What is stored goes to memory at once, whatever takes its place in the L2 later; only what tuned kernels
+// store stays until after the run, wherever it fits.
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
@@ -19,13 +11,13 @@
 
 namespace tritax::engine {
 
-// Of a GPU's buffers that matmuls read and, with `results`, that operations store to; copies by kernels whose
-// results stay, which come after a product, are not asked for.
+// Of a GPU's buffers that matmuls read and, with `results`, that operations store to; copies by tuned
+// kernels, which come after a product, are not asked for.
 double WriteBack::bytes_touched(bool results) const {
   std::vector<std::uint8_t> touched(run_.schedule.buffers.size(), 0);
   const auto touch = [&](std::int32_t buffer) { touched[static_cast<std::size_t>(buffer)] = 1; };
   for_each_op([&](const Kernel& kernel, const Op& op) {
-    const bool copies = op.kind == OpKind::copy && !run_.costs.of(kernel).results_stay;
+    const bool copies = op.kind == OpKind::copy && !run_.costs.of(kernel).tuned;
     if (results && (op.kind == OpKind::store || copies)) touch(op.buffer);
     if (results && copies) touch(op.src_buffer);
     if (!multiplies(op.kind)) return;
@@ -44,43 +36,16 @@ double WriteBack::bytes_touched(bool results) const {
   return bytes;
 }
 
-// Right after an equal run the operands are in the L2 if they fit, and results that fit beside them are
-// written where those of the run before lie. Else that run has left what it stored last. Of some kernels
-// (KernelCosts::results_stay) results stay until after the run wherever they fit.
+// Right after an equal run the operands are in the L2 if they fit.
 void WriteBack::find_what_stays() {
   const double l2_bytes = run_.machine.gpu.l2_bytes;
   operands_stay_ = run_.options.warm && bytes_touched(false) <= l2_bytes;
-  writes_back_late_ = run_.machine.gpu.l2_write_back && run_.machine.gpu.llc_bytes == 0;
   results_fit_ = run_.machine.gpu.llc_bytes == 0 && bytes_touched(true) <= l2_bytes;
-  if (!run_.options.stored_before || (run_.options.warm && results_fit_) || !writes_back_late_) return;
-  std::vector<double> written(run_.gpus.size(), 0.0);
-  const auto add = [&](const Op& op) {
-    written[static_cast<std::size_t>(run_.home(op.rank))] +=
-        bytes_of(run_.schedule.buffers[static_cast<std::size_t>(op.buffer)], op.rect);
-  };
-  for_each_op([&](const Kernel& kernel, const Op& op) {
-    if (run_.costs.of(kernel).results_stay) return;
-    if (op.kind == OpKind::store || op.kind == OpKind::copy) add(op);
-  });
-  for (const Op& op : run_.schedule.transfers) add(op);
-  for (std::size_t rank = 0; rank < run_.gpus.size(); ++rank) {
-    run_.gpus[rank].result_bytes = -cache_bytes() * std::expm1(-written[rank] / cache_bytes());
-  }
 }
 
-// Which share of what a store or copy writes has to be written back first, in kWrittenBackParts: rounded up,
-// so that no more stays in the caches than they hold.
-std::uint8_t WriteBack::written_back(const Op& op, const KernelCosts& costs, double bytes) {
-  const bool late = writes_back_late_ && !costs.results_stay;
-  const bool stay = results_fit_ && (costs.results_stay || (late && run_.options.warm));
-  if (stay && (late || op.kind == OpKind::store)) return 0;
-  if (!late) return kWrittenBackParts;
-  GpuState& gpu = run_.gpu_of(op.rank);
-  const double clean_bytes = cache_bytes() - gpu.dirty_bytes - gpu.result_bytes;
-  const double displaced_bytes = std::clamp(bytes - clean_bytes, 0.0, bytes);
-  gpu.dirty_bytes = std::max(0.0, gpu.dirty_bytes - displaced_bytes);
-  gpu.result_bytes = std::min(gpu.result_bytes + bytes, cache_bytes());
-  return static_cast<std::uint8_t>(std::ceil(kWrittenBackParts * displaced_bytes / std::max(bytes, 1.0)));
+// Whether what a store or copy writes goes to memory.
+bool WriteBack::is_written_back(const Op& op, const KernelCosts& costs) const {
+  return !(results_fit_ && costs.tuned && op.kind == OpKind::store);
 }
 
 // What matmuls of a GPU fetch from memory displaces some of what was written before the run, by chance, as

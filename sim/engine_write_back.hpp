@@ -18,7 +18,7 @@ class WriteBack {
   // Before the run; GPUs and operations are known.
   void find_what_stays();
   bool operands_stay() const { return operands_stay_; }
-  std::uint8_t written_back(const Op& op, const KernelCosts& costs, double bytes);
+  bool is_written_back(const Op& op, const KernelCosts& costs) const;
   void find_dirty_share(GpuState& gpu, std::int32_t rank);
   double write_cost() const;
   // Of a GPU.
@@ -42,9 +42,8 @@ class WriteBack {
   double bytes_ahead(std::int32_t rank) const;
 
   Run& run_;
-  bool operands_stay_ = false;     // in the L2, since an equal run just before
-  bool results_fit_ = false;       // in the L2, beside the operands
-  bool writes_back_late_ = false;  // from the L2, when something else needs the place
+  bool operands_stay_ = false;  // in the L2, since an equal run just before
+  bool results_fit_ = false;    // in the L2, beside the operands
 };
 
 }  // namespace tritax::engine

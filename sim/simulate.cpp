@@ -18,7 +18,6 @@ SimulationOptions found_in_caches(const std::optional<double>& flush_bytes) {
   SimulationOptions options;
   options.written_before_bytes = flush_bytes.value_or(0);
   options.warm = flush_bytes == 0.0;
-  options.stored_before = flush_bytes.value_or(0) == 0;
   return options;
 }
 

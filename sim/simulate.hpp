@@ -70,8 +70,6 @@ struct SimulationOptions {
       0;  // to every GPU just before the run; what caches hold of it is written back in it
   bool warm =
       false;  // the same kernels ran just before: code, operations, and operands that fit are in the caches
-  // An equal run ended just before: what it stored last is still in the L2 and has to be written back.
-  bool stored_before = false;
   double give_up_after_ns = 0;  // stop and set `gave_up` once it is certain to take longer; 0: never
   const std::atomic<bool>* stop = nullptr;  // likewise when somebody else sets it; may be null
 };

@@ -14,21 +14,11 @@ KernelCosts of_vendor(const Machine& machine) {
   KernelCosts costs;
   costs.most_operand_stages = kMostStagesOfVendor;
   costs.copy_engine_row_bytes = 0;  // its kernels for odd rows take others than the copy engine
-  costs.turns_products = true;
+  costs.tuned = true;
   costs.lds_bytes_of_senders = 0;
-  costs.multicasts = true;
-  costs.hides_write_back = true;  // it has more stages on their way than are known
-  costs.asks_ahead = true;
-  costs.results_stay = true;
   costs.stage_op_ns = machine.library.tile_ns;
-  if (own.stage_gb_per_s > 0) {
+  if (own.stage_gb_per_s > 0)
     costs.stage_gb_per_s = std::max(own.stage_gb_per_s, gpu.lds_bytes_per_clk * gpu.boost_clock_ghz);
-    costs.stages_by_dtype = false;
-  }
-  // Its collectives send whole buffers, not rows of a tile, by channels.
-  costs.leaves_lanes_idle = false;
-  costs.stores_as_loads = true;
-  costs.one_transfer_a_peer = true;
   if (machine.library.kernel_gap_ns > 0) {
     costs.kernel_gap_ns = costs.graph_node_gap_ns = machine.library.kernel_gap_ns;
   }
@@ -39,7 +29,7 @@ KernelCosts of_triton(const Machine& machine) {
   KernelCosts costs = machine.interpreter;
   costs.matmul_op_ns = costs.copy_op_ns = costs.store_op_ns = costs.stage_op_ns = 0;
   costs.guarded_copy_ns = costs.guarded_copy_least_ns = 0;
-  costs.matmul_start_ns = costs.meet_ns = costs.passed_op_ns = costs.sent_signal_ns = 0;
+  costs.meet_ns = costs.passed_op_ns = costs.sent_signal_ns = 0;
   costs.lds_bytes_of_senders = 0;
   costs.copy_engine_row_bytes = 0;
   return costs;
@@ -100,10 +90,8 @@ std::vector<KernelProfile> profiles_of(const Schedule& schedule) {
 void run_by_interpreter(Schedule& schedule) {
   for (Kernel& kernel : schedule.kernels) {
     kernel.profile = has_attention(schedule, kernel) ? KernelProfile::mma_sync : KernelProfile::interpreter;
+    kernel.library = {};
     kernel.start_ns = 0;
-    kernel.matmul_share = 1;
-    kernel.workgroup_gb_per_s = 0;
-    kernel.remote_store_gb_per_s = 0;
     kernel.payload_share = 1;
   }
 }

@@ -8,7 +8,16 @@
 // `vendor`: kernels that are compiled for one GEMM or one collective, and tuned, have none of them (cuBLAS on
 // H200: scenarios/measured/h200-4-library-microbench.csv). Behind a switch, what stores reach is such a cost
 // too: tiles of a schedule fill the packets of NVLink less well than loads and than NCCL does (326 GB/s and
-// more, there, against 317 of this project's stores on the same node).
+// more, there, against 317 of this project's stores on the same node). Such kernels are `tuned`:
+//   - for few rows they multiply the transposed operands;
+//   - their compute units fetch together what they share (TMA multicast), whoever else asks for it;
+//   - they have more stages on their way than are known, so operands wait for nothing that has to be written
+//     back first, and who adds several tiles has asked for all of them when the first comes;
+//   - what they store stays in the L2 until after the run, wherever it fits;
+//   - staging areas are filled at one rate, whatever the type of numbers;
+//   - collectives send whole buffers by channels, not rows of a tile: few workgroups leave no lanes of a link
+//     idle, stores fill the links of a switch as well as loads do, and what a workgroup copies to one peer is
+//     one transfer, cut only to be simulated.
 //
 // `triton`: compiled kernels as well, but nothing of them has been measured on these machines. They are taken
 // to be the interpreter's without what only an interpreter has: the time to read an operation and to set it
@@ -58,12 +67,12 @@ inline bool coalesces(const Gpu& gpu, const KernelCosts& costs) {
 
 // What the L2 of a die gives to operands.
 inline double l2_gb_per_s(const Gpu& gpu, const KernelCosts& costs) {
-  return costs.multicasts && gpu.l2_lock_step_gb_per_s > 0 ? gpu.l2_lock_step_gb_per_s : gpu.l2_gb_per_s;
+  return costs.tuned && gpu.l2_lock_step_gb_per_s > 0 ? gpu.l2_lock_step_gb_per_s : gpu.l2_gb_per_s;
 }
 
 // Of results into the staging area; 0: no cost.
 inline double stage_rate_gb_per_s(const Gpu& gpu, const KernelCosts& costs, DType dtype) {
-  const double own = costs.stages_by_dtype ? gpu.rate(dtype).stage_gb_per_s : 0;
+  const double own = costs.tuned ? 0 : gpu.rate(dtype).stage_gb_per_s;
   return own > 0 ? own : costs.stage_gb_per_s;
 }
 
@@ -76,7 +85,7 @@ inline double graph_node_gap_ns(const HostCosts& host, const KernelCosts& costs)
 }
 
 // Makes the schedule what the backend runs: everything by its interpreter, kernels with attention by those
-// that it has for that (mma-sync), without the set-up times and rates that stand for a library's kernels.
+// that it has for that (mma-sync), none of which stands for a library's any more.
 void run_by_interpreter(Schedule& schedule);
 
 }  // namespace tritax

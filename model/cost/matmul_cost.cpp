@@ -42,8 +42,7 @@ bool multiplies_by_wgmma(const Gpu& gpu, double element_bytes) {
 // multiple of them and the kernels turn such products.
 MatmulTile along_wgmma(const KernelCosts& costs, const MatmulTile& tile) {
   MatmulTile along = tile;
-  if (costs.turns_products && tile.m % kWgmmaRows != 0 && tile.n % kWgmmaRows == 0)
-    std::swap(along.m, along.n);
+  if (costs.tuned && tile.m % kWgmmaRows != 0 && tile.n % kWgmmaRows == 0) std::swap(along.m, along.n);
   along.m = ceil_div(along.m, kWgmmaRows) * kWgmmaRows;
   return along;
 }

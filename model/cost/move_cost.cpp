@@ -77,7 +77,11 @@ double unit_gb_per_s(const Gpu& gpu, const KernelCosts& costs, MoveKind kind) {
 
 MoveCosts::MoveCosts(const Schedule& schedule, const Machine& machine, const CostTable& costs,
                      const Topology& topology)
-    : schedule_(schedule), machine_(machine), costs_(costs), topology_(topology) {
+    : schedule_(schedule),
+      machine_(machine),
+      costs_(costs),
+      topology_(topology),
+      rates_(kernel_rates(machine, schedule)) {
   for (std::size_t p = 0; p < links_.size(); ++p) {
     for (std::size_t t = 0; t < kTrafficCount; ++t) {
       links_[p][t] =
@@ -86,11 +90,12 @@ MoveCosts::MoveCosts(const Schedule& schedule, const Machine& machine, const Cos
   }
 }
 
-double MoveCosts::workgroup_gb_per_s(const Kernel& kernel, MoveKind kind, std::int32_t sharers) const {
-  double rate = unit_gb_per_s(machine_.gpu, costs_.of(kernel), kind) / sharers;
-  if (kernel.workgroup_gb_per_s > 0) rate = std::min(rate, kernel.workgroup_gb_per_s);
-  const bool limited = kernel.remote_store_gb_per_s > 0 && traffic_of(kind) == Traffic::stores;
-  return limited ? std::min(rate, kernel.remote_store_gb_per_s) : rate;
+double MoveCosts::workgroup_gb_per_s(std::size_t kernel, MoveKind kind, std::int32_t sharers) const {
+  const KernelRates& limits = rates_[kernel];
+  double rate = unit_gb_per_s(machine_.gpu, costs_.of(schedule_.kernels[kernel]), kind) / sharers;
+  if (limits.workgroup_gb_per_s > 0) rate = std::min(rate, limits.workgroup_gb_per_s);
+  const bool limited = limits.remote_store_gb_per_s > 0 && traffic_of(kind) == Traffic::stores;
+  return limited ? std::min(rate, limits.remote_store_gb_per_s) : rate;
 }
 
 double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move& move,
@@ -101,7 +106,7 @@ double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move&
   const bool multiplies = kernel.tile.m > 0;
   // A kernel that multiplies has the registers that let a copy overlap others.
   const bool guarded = met.lone && !multiplies && costs.knows_guarded_copies();
-  const bool asked_before = costs.asks_ahead && op.kind == OpKind::reduce;
+  const bool asked_before = costs.tuned && op.kind == OpKind::reduce;
   const double op_ns = stores       ? costs.store_op_ns
                        : guarded    ? costs.guarded_op_ns()
                        : met.probes ? 0

@@ -7,8 +7,8 @@
 //
 //   latency  of the operation, and of the own memory or of the peer that it reads
 //   rate     the least of what its compute unit can have in flight for such a move (bytes in flight over
-//            latency, which machine files have as a rate), shared by the workgroups on it; what its kernel
-//            allows itself; and, of a peer's memory, the narrowest link or port on the way
+//            latency, which machine files have as a rate), shared by the workgroups on it; what a library's
+//            kernel reaches; and, of a peer's memory, the narrowest link or port on the way
 //   share    of the boost clock, and of the rate of a kernel that does nothing else
 //
 // That is the rate that a move has alone. What a byte takes of the links and ports that moves share is in
@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "model/cost/kernel_costs.hpp"
+#include "model/cost/kernel_rates.hpp"
 #include "model/machine/machine.hpp"
 #include "model/machine/topology.hpp"
 #include "model/schedule/schedule.hpp"
@@ -138,9 +139,12 @@ class MoveCosts {
   MoveCosts(const Schedule& schedule, const Machine& machine, const CostTable& costs,
             const Topology& topology);
 
-  // One of `sharers` workgroups of the kernel on a compute unit, once its bytes flow; no move of theirs is
-  // faster.
-  double workgroup_gb_per_s(const Kernel& kernel, MoveKind kind, std::int32_t sharers = 1) const;
+  // Of a kernel of the schedule, by its place there.
+  const KernelRates& rates(std::size_t kernel) const { return rates_[kernel]; }
+
+  // One of `sharers` workgroups of a kernel of the schedule on a compute unit, once its bytes flow; no move
+  // of theirs is faster.
+  double workgroup_gb_per_s(std::size_t kernel, MoveKind kind, std::int32_t sharers = 1) const;
 
   // From the start of a move to its end, by byte. 0: as fast as can be, where a rate is not known.
   double gb_per_s_alone(const Kernel& kernel, const Op& op, const Move& move,
@@ -177,6 +181,7 @@ class MoveCosts {
   const CostTable& costs_;
   const Topology& topology_;
   std::array<std::array<LinkRates, kTrafficCount>, kKernelProfileCount> links_;
+  std::vector<KernelRates> rates_;
 };
 
 }  // namespace tritax

@@ -21,7 +21,7 @@ struct Way {
 double nics_gb_per_s(const Machine& machine) {
   const double efficiency =
       machine.network.efficiency > 0 ? machine.network.efficiency : machine.fabric.store_efficiency;
-  return nics_of_node(machine) * machine.fabric.network_gb_per_s * efficiency;
+  return machine.gpus_per_node * machine.fabric.network_gb_per_s * efficiency;
 }
 
 Way ring_of(const Machine& machine, const NodeGrid& grid, int phases) {

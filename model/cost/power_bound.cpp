@@ -107,7 +107,7 @@ double power_bound_ns(const Gpu& gpu, const Kernel& kernel, const std::vector<Ma
                                          : sum_of(works, &MatmulWork::ns) / all;
     const double ns = ns_of_load / std::cbrt(power_budget(gpu));
     // Matrix cores that wait do not draw what limits the clock.
-    return kernel.matmul_share < 1 ? ns_of_load / times.boost() : ns;
+    return times.at_full_rate() ? ns : ns_of_load / times.boost();
   }
   const double per_clk = times.draw_per_clk();
   const double limit = (1 + kClockStep) * times.highest_ghz() * power_budget(gpu);

@@ -58,14 +58,15 @@ struct MatmulWork {
 // Of the matmuls of a kernel; nearly all of them are alike, so the last one is kept.
 class MatmulTimes {
  public:
-  // `costs`: of the profile of the kernel.
-  MatmulTimes(const Schedule& schedule, const Gpu& gpu, const KernelCosts& costs, const Kernel& kernel)
+  // `costs`: of the profile of the kernel; `share`: of the rate of the matrix cores that it reaches.
+  MatmulTimes(const Schedule& schedule, const Gpu& gpu, const KernelCosts& costs, const Kernel& kernel,
+              double share)
       : schedule_(schedule),
         gpu_(gpu),
         costs_(costs),
         tile_(kernel.tile),
         resources_(kernel.resources),
-        share_(kernel.matmul_share) {}
+        share_(share) {}
 
   MatmulWork operator()(const Op& op);
 
@@ -74,6 +75,8 @@ class MatmulTimes {
   double boost() const { return boost_; }  // highest clock over the clock under full load
   double highest_ghz() const { return highest_ghz_; }
   double draw_per_clk() const { return draw_per_clk_; }  // of a matmul that waits for nothing
+
+  bool at_full_rate() const { return share_ == 1; }
 
  private:
   void find_work(DType dtype, const Op& op);

@@ -110,8 +110,6 @@ void check_fabric(const Machine& machine, Findings& findings) {
 
 void check_network(const Machine& machine, Findings& findings) {
   const NodeNetwork& network = machine.network;
-  check_at_most(findings, "network.nics_per_node", network.nics_per_node, machine.gpus_per_node,
-                "gpus_per_node; write the NICs that a GPU has for itself as one");
   if (network.kind != NetworkKind::one_switch) return;
   for (const auto& [key, says] : {std::pair{"network.nodes_per_leaf", network.nodes_per_leaf > 0},
                                   std::pair{"network.uplink_share", network.uplink_share != 1},

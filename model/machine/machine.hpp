@@ -94,7 +94,6 @@ struct Gpu {
   // Memory. One HBM and one memory-side last-level cache a GPU (0 bytes: none); one L2 a die.
   double l2_bytes = 0;
   double l2_gb_per_s = 0;
-  bool l2_write_back = false;  // results go to memory when something else needs their place, not at once
   double l2_lock_step_gb_per_s =
       0;                      // what those get who share operands and always run together; 0: l2_gb_per_s
   std::int32_t l2_ports = 0;  // of a die, shared by its compute units as evenly as pairs can; 0: one each
@@ -146,11 +145,12 @@ struct Gpu {
 // `tritax calibrate` measures them with these kernels; costs() in model/cost/kernel_costs.hpp says what they
 // are of kernels of another profile.
 struct KernelCosts {
+  bool tuned = false;  // as a vendor tunes its kernels: what that means is in kernel_costs.hpp
+
   // Of matmuls.
   double matmul_step_clk = 0;  // of a K step besides its operands' bytes: waves that load hand over to others
   double matmul_least_step_clk = 0;      // of a K step, however few bytes it needs
   double matmul_op_ns = 0;               // besides its K steps and the latency of its first operands
-  double matmul_start_ns = 0;            // of a workgroup that multiplies, before its first operation
   std::int32_t most_operand_stages = 8;  // in LDS
   // Of K in a stage that a copy engine fills: a swizzled row (CUDA driver API, CU_TENSOR_MAP_SWIZZLE_128B),
   // whatever a schedule says of tiles. 0: as deep as the tile.
@@ -158,15 +158,10 @@ struct KernelCosts {
   // Of attention whose waves multiply, weigh and read LDS in turn (model/cost/attend_cost.hpp): keys of a
   // block, whatever a schedule says of tiles. 0: attention as the pipeline of the tile says.
   std::int32_t attend_block_keys = 0;
-  bool turns_products = false;         // for few rows it multiplies the transposed operands
   double lds_bytes_of_senders = 9216;  // of async_tile_store, besides the tile: operations, barriers
   // Requests of the compute units of a port for the same operands reach the L2 as one, if they follow each
   // other soon; sim/engine_lock_step.cpp. 0: each for itself.
   double l2_coalescing_ns = 0;
-  // Its compute units fetch together what they share (TMA multicast), whoever else asks for it: at
-  // Gpu::l2_lock_step_gb_per_s, where that is known.
-  bool multicasts = false;
-  bool hides_write_back = false;  // its operands wait for nothing that has to be written back first
 
   // Of code that is in no cache.
   double cold_start_ns = 0;  // first operation of a workgroup: code, operations and tables from HBM
@@ -174,7 +169,6 @@ struct KernelCosts {
 
   // Of what moves data.
   double accumulate_gb_per_s = 0;  // loaded values into the accumulators of one workgroup; 0: no cost
-  bool asks_ahead = false;         // who adds several tiles has asked for all of them when the first comes
   double specialised_copy_efficiency =
       0;                  // rate of copies by workgroups of a matmul kernel to others; 0: the same
   double copy_op_ns = 0;  // of a load, copy or reduction besides latency and bytes
@@ -188,15 +182,13 @@ struct KernelCosts {
   double busy_copy_ns = 0;
   double ragged_copy_ns = 0;  // more of a copy whose rows begin or end off the multiples of 16 bytes
   double store_op_ns = 0;     // of a store or atomic addition besides its bytes
-  bool results_stay = false;  // what it stores stays in the L2 until after the run, wherever it fits
 
   // Of waves that carry finished tiles out of the staging area of async_tile_store, and those they serve.
-  double stage_op_ns = 0;       // of a tile through the staging area besides its bytes
-  double stage_gb_per_s = 0;    // into the staging area; 0: no cost
-  bool stages_by_dtype = true;  // at MatrixRate::stage_gb_per_s, where that is known
-  double passed_op_ns = 0;      // of an operation that a workgroup only leaves to its sending waves
-  double sent_signal_ns = 0;    // of a signal by the sending waves, besides its release
-  double meet_ns = 0;           // until all waves of a matmul workgroup go on behind a wait or a barrier
+  double stage_op_ns = 0;     // of a tile through the staging area besides its bytes
+  double stage_gb_per_s = 0;  // into the staging area; 0: no cost
+  double passed_op_ns = 0;    // of an operation that a workgroup only leaves to its sending waves
+  double sent_signal_ns = 0;  // of a signal by the sending waves, besides its release
+  double meet_ns = 0;         // until all waves of a matmul workgroup go on behind a wait or a barrier
 
   // Of stores to peers. What a stored row takes more of a link: for each memory line beyond those that its
   // bytes fill, for a begin or end off the multiples of 32 bytes, and off those of 16; see
@@ -204,9 +196,6 @@ struct KernelCosts {
   double split_line_bytes = 0;
   double sector_end_bytes = 0;
   double ragged_end_bytes = 0;
-  bool leaves_lanes_idle = true;     // few workgroups leave Fabric::store_idle_share of a link unused
-  bool stores_as_loads = false;      // its stores fill the links of a switch as well as loads do
-  bool one_transfer_a_peer = false;  // what a workgroup copies to one peer is cut only to be simulated
 
   // Of its place in a stream; negative: as HostCosts says.
   double kernel_gap_ns = -1;
@@ -237,7 +226,6 @@ struct CopyEngines {
   int engines = 0;       // that work at the same time; 0: unknown
   double gb_per_s = 0;   // one engine, whatever it copies; 0: unknown
   double packet_ns = 0;  // of a transfer: from its turn until data moves; 0: unknown
-  double call_ns = 0;    // host thread busy per transfer or event; 0: as HostCosts::launch_call_ns
 };
 
 // The vendor's collective library, as the baseline pattern uses it.
@@ -277,7 +265,6 @@ inline constexpr std::array<std::string_view, 3> kNetworkKindNames{"switch", "ra
 // nothing has a NIC for every GPU and one switch. model/machine/topology.hpp makes links of it.
 struct NodeNetwork {
   NetworkKind kind = NetworkKind::one_switch;
-  int nics_per_node = 0;         // as many GPUs share one as there are more of them; 0: one for every GPU
   int nodes_per_leaf = 0;        // under one leaf switch; 0: all
   double uplink_share = 1;       // of what all NICs under a leaf send, what it passes to the spine
   double spine_latency_ns = 0;   // one way through the spine, on top of that through a leaf

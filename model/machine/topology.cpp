@@ -14,24 +14,21 @@ namespace {
 
 using Vertex = TopologyGraph::vertex_descriptor;
 
-// How NICs hang on leaf switches.
+// How NICs, one of every GPU, hang on leaf switches.
 class Leaves {
  public:
   explicit Leaves(const Machine& machine)
       : kind_(machine.network.kind),
-        nics_(nics_of_node(machine)),
         nodes_(machine.network.nodes_per_leaf > 0 ? std::min(machine.network.nodes_per_leaf, machine.nodes)
                                                   : machine.nodes),
         gpus_(machine.gpus_per_node) {}
 
-  int nics() const { return nics_; }
-  int nic_of(int rank) const { return rank / gpus_ * nics_ + rank % gpus_ * nics_ / gpus_; }
   int leaf_of(int nic) const {
-    const int group = nic / nics_ / nodes_;
+    const int group = nic / gpus_ / nodes_;
     if (kind_ == NetworkKind::one_switch) return 0;
-    return kind_ == NetworkKind::fat_tree ? group : group * nics_ + nic % nics_;
+    return kind_ == NetworkKind::fat_tree ? group : group * gpus_ + nic % gpus_;
   }
-  int nics_of_leaf() const { return kind_ == NetworkKind::rails ? nodes_ : nodes_ * nics_; }
+  int nics_of_leaf() const { return kind_ == NetworkKind::rails ? nodes_ : nodes_ * gpus_; }
   std::string name(int leaf) const {
     if (kind_ == NetworkKind::one_switch) return "network";
     return fmt::format("{}{}", kind_ == NetworkKind::rails ? "rail" : "leaf", leaf);
@@ -39,7 +36,7 @@ class Leaves {
 
  private:
   NetworkKind kind_;
-  int nics_, nodes_, gpus_;
+  int nodes_, gpus_;
 };
 
 // Builds the graph, then the routes.
@@ -122,32 +119,27 @@ class TopologyBuilder {
 
   // NICs and leaf switches; the ports of one switch limit before it does.
   void add_network() {
-    const int nics = leaves_.nic_of(gpus_ - 1) + 1;
     std::vector<Vertex> ports;
-    for (int nic = 0; nic < nics; ++nic) {
-      ports.push_back(boost::add_vertex(
-          {VertexKind::network, nic / leaves_.nics(), fmt::format("port{}", nic)}, topology_.graph));
+    for (int rank = 0; rank < gpus_; ++rank) {
+      ports.push_back(boost::add_vertex({VertexKind::network, node_of(rank), fmt::format("port{}", rank)},
+                                        topology_.graph));
     }
     std::vector<Vertex> leaves;
-    for (int nic = 0; nic < nics; ++nic) {
-      while (leaves_.leaf_of(nic) >= static_cast<int>(leaves.size())) {
+    for (int rank = 0; rank < gpus_; ++rank) {
+      while (leaves_.leaf_of(rank) >= static_cast<int>(leaves.size())) {
         const std::string name = leaves_.name(static_cast<int>(leaves.size()));
         leaves.push_back(boost::add_vertex({VertexKind::network, -1, name}, topology_.graph));
       }
     }
     const double rate = machine_.fabric.network_gb_per_s;
     for (int rank = 0; rank < gpus_; ++rank) {
-      const int nic = leaves_.nic_of(rank);
-      const Vertex port = ports[static_cast<std::size_t>(nic)];
-      const Vertex leaf = leaves[static_cast<std::size_t>(leaves_.leaf_of(nic))];
-      const bool first = nic == static_cast<int>(nics_.size());
+      const Vertex port = ports[static_cast<std::size_t>(rank)];
+      const Vertex leaf = leaves[static_cast<std::size_t>(leaves_.leaf_of(rank))];
       Both of_gpu;
       of_gpu.out = add_edge(Vertex(rank), port, rate, true);
-      if (first) {
-        Both& of_nic = nics_.emplace_back();
-        of_nic.out = add_edge(port, leaf, rate, true);
-        of_nic.in = add_edge(leaf, port, rate, true);
-      }
+      Both& of_nic = nics_.emplace_back();
+      of_nic.out = add_edge(port, leaf, rate, true);
+      of_nic.in = add_edge(leaf, port, rate, true);
       of_gpu.in = add_edge(port, Vertex(rank), rate, true);
       to_nic_.push_back(of_gpu);
     }
@@ -173,14 +165,13 @@ class TopologyBuilder {
       if (machine_.fabric.kind == LinkKind::mesh) return {direct(from, to)};
       return around(from, to);
     }
-    const int out = leaves_.nic_of(from), in = leaves_.nic_of(to);
-    std::vector<int> edges{to_nic_[f].out, nics_[static_cast<std::size_t>(out)].out};
-    const int leaf = leaves_.leaf_of(out), far = leaves_.leaf_of(in);
+    std::vector<int> edges{to_nic_[f].out, nics_[f].out};
+    const int leaf = leaves_.leaf_of(from), far = leaves_.leaf_of(to);
     if (leaf != far) {
       edges.push_back(uplinks_[static_cast<std::size_t>(leaf)].out);
       edges.push_back(uplinks_[static_cast<std::size_t>(far)].in);
     }
-    edges.push_back(nics_[static_cast<std::size_t>(in)].in);
+    edges.push_back(nics_[t].in);
     edges.push_back(to_nic_[t].in);
     return edges;
   }
@@ -205,24 +196,19 @@ class TopologyBuilder {
   Topology topology_;
   std::vector<int> direct_;          // edges by GPU and place of the other in its node
   std::vector<Both> ports_;          // by GPU: to the switch of its node
-  std::vector<Both> to_nic_, nics_;  // by GPU; by NIC: to its leaf
+  std::vector<Both> to_nic_, nics_;  // by GPU: to its NIC, from there to its leaf
   std::vector<Both> uplinks_;        // by leaf
 };
 
 }  // namespace
 
-int nics_of_node(const Machine& machine) {
-  const int nics = machine.network.nics_per_node;
-  return nics > 0 ? std::min(nics, machine.gpus_per_node) : machine.gpus_per_node;
-}
-
 bool through_spine(const Machine& machine, int from, int to) {
   const Leaves leaves(machine);
-  return leaves.leaf_of(leaves.nic_of(from)) != leaves.leaf_of(leaves.nic_of(to));
+  return leaves.leaf_of(from) != leaves.leaf_of(to);
 }
 
 double store_efficiency(const Fabric& fabric, const KernelCosts& costs) {
-  const bool as_loads = costs.stores_as_loads && fabric.kind == LinkKind::node_switch;
+  const bool as_loads = costs.tuned && fabric.kind == LinkKind::node_switch;
   return as_loads ? std::max(fabric.store_efficiency, fabric.load_efficiency) : fabric.store_efficiency;
 }
 

@@ -72,9 +72,6 @@ double store_efficiency(const Fabric& fabric, const KernelCosts& costs);
 // Whether a GPU reaches one of another node through the spine.
 bool through_spine(const Machine& machine, int from, int to);
 
-// NICs of a node, the first for its first GPUs and so on.
-int nics_of_node(const Machine& machine);
-
 // Builds the graph of the first `gpus` GPUs (ranks 0 .. gpus-1, nodes filled in order) and all routes between
 // them. Throws UserError if gpus < 1 or more than the machine has.
 Topology build_topology(const Machine& machine, int gpus);

@@ -74,7 +74,6 @@ std::int32_t moving_kernel(ScheduleBuilder& builder, const Machine& machine, int
                            const SumKnobs& knobs);
 
 // Host program of the vendor's kernel.
-void library_program(ScheduleBuilder& builder, const Machine& machine, int rank, std::int32_t kernel,
-                     bool host_barriers);
+void library_program(ScheduleBuilder& builder, int rank, std::int32_t kernel, bool host_barriers);
 
 }  // namespace tritax

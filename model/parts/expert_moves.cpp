@@ -99,7 +99,7 @@ LibraryAllToAll exchange_with_owners(const Routes& routes, const ExpertBuffers& 
 }
 
 void launch_exchange(ScheduleBuilder& builder, const Machine& machine, const LibraryAllToAll& all) {
-  builder.host_work(all.rank, kCollectiveCall, machine.library.collective_call_ns);
+  builder.host_work(all.rank, kCollectiveCall);
   builder.launch(all.rank, add_library_all_to_all(builder, machine, all));
 }
 

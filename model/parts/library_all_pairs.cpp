@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
-#include <utility>
 
-#include "model/cost/collective_cost.hpp"
 #include "model/parts/kernels.hpp"
 
 namespace tritax {
@@ -31,28 +28,6 @@ double message_bytes(const LibraryAllToAll& plan) { return plan.widest_bytes * p
 bool all_pairs_are_there(const Machine& machine, int ranks) {
   return ranks > 1 && ranks <= machine.gpus_per_node && machine.fabric.kind == LinkKind::mesh &&
          machine.library.small_channel_gb_per_s <= 0;
-}
-
-// The start of collectives is that of a whole all-reduce of nearly nothing by all GPUs of a node, less what
-// the steps of this kernel then take: two ways of words across a link, and the summands of all peers.
-double handshake_ns(const Machine& machine) {
-  const double turn_ns = vendor_turn_ns(machine);
-  const double steps_ns = 2 * (turn_ns + machine.fabric.flag_latency_ns);
-  const double sums_ns = (machine.gpus_per_node - 1) * turn_ns;
-  return std::max(0.0, machine.library.collective_start_ns - steps_ns - sums_ns);
-}
-
-Kernel all_pairs_kernel(const Machine& machine, std::string name, int rank) {
-  Kernel kernel;
-  kernel.name = std::move(name);
-  kernel.rank = rank;
-  kernel.profile = KernelProfile::vendor;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  kernel.start_ns = handshake_ns(machine);
-  kernel.payload_share = kLowLatencyPayload;
-  kernel.remote_store_gb_per_s = kLowLatencyPayload * machine.gpu.cu_remote_store_gb_per_s;
-  return kernel;
 }
 
 Rect share_of_block(const LibraryReduce& plan, int owner, std::int32_t channel, std::int32_t channels) {
@@ -140,7 +115,8 @@ std::int32_t add_all_pairs_reduce(ScheduleBuilder& builder, const Machine& machi
                                   const LibraryReduce& plan) {
   const std::int32_t asked = message_bytes(plan) < kManyChannelsBytes ? 4 : 8;
   const std::int32_t channels = std::min(asked, library_channels(machine));
-  const std::int32_t id = builder.kernel(all_pairs_kernel(machine, plan.kernel, plan.rank));
+  const std::int32_t id =
+      builder.kernel(collective_kernel(plan.kernel, plan.rank, {LibraryRoutine::all_pairs}));
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     for (const int peer : peers_of(PeerOrder::rotated, plan.ranks, plan.rank, channel)) {
       builder.workgroup(id);
@@ -160,7 +136,8 @@ std::int32_t add_all_pairs_exchange(ScheduleBuilder& builder, const Machine& mac
     if (message_bytes(exchange) <= size.most_bytes) break;
   }
   const std::int32_t channels = std::min(asked, library_channels(machine));
-  const std::int32_t id = builder.kernel(all_pairs_kernel(machine, exchange.kernel, exchange.rank));
+  const std::int32_t id =
+      builder.kernel(collective_kernel(exchange.kernel, exchange.rank, {LibraryRoutine::all_pairs}));
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     for (const int peer : peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, channel)) {
       builder.workgroup(id);

@@ -15,29 +15,16 @@ namespace {
 
 constexpr LockProtocol kLock = LockProtocol::load_store;
 
-Kernel kernel_of(const Machine& machine, const LibraryReduce& plan, std::int32_t chunks) {
-  const int peers = plan.ranks - 1;
+Kernel kernel_of(const LibraryReduce& plan, std::int32_t channels, std::int32_t chunks) {
   const int phases = plan.everywhere ? 2 : 1;
-  const int flags = phases + (plan.opened >= 0 ? 1 : 0);
-  const CollectiveProtocol protocol =
-      collective_protocol(machine.library, plan.ranks, plan.widest_bytes * peers * phases,
-                          library_channels(machine), phases * peers);
-  Kernel kernel;
-  kernel.name = plan.kernel;
-  kernel.rank = plan.rank;
-  kernel.profile = KernelProfile::vendor;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  // Who sends, adds up and sends the sum serves one peer after the other.
-  const double turns_ns = protocol.payload_share < 1 ? (phases + 1) * peers * vendor_turn_ns(machine) : 0;
-  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric, protocol) - turns_ns);
-  kernel.payload_share = protocol.payload_share;
-  const double pace =
-      std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, plan.ranks, library_channels(machine)));
-  // Both halves of an all-reduce, side by side but for the first chunk of one and the last of the other, take
-  // twice as long as one of them at the whole pace.
-  kernel.remote_store_gb_per_s = plan.everywhere ? pace * (chunks + 1) / (2 * chunks) : pace;
-  return kernel;
+  return collective_kernel(
+      plan.kernel, plan.rank,
+      {.routine = plan.everywhere ? LibraryRoutine::all_reduce : LibraryRoutine::reduce_scatter,
+       .ranks = plan.ranks,
+       .bytes = plan.widest_bytes,
+       .channels = channels,
+       .chunks = chunks,
+       .flags = phases + (plan.opened >= 0 ? 1 : 0)});
 }
 
 void send_chunks(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
@@ -155,17 +142,12 @@ std::int32_t add_library_broadcast(ScheduleBuilder& builder, const Machine& mach
                                    const LibraryBroadcast& plan) {
   constexpr int flags = 2;  // that one after the other cross a link
   const std::int32_t channels = library_channels(machine);
-  const CollectiveProtocol protocol = collective_protocol(machine.library, plan.ranks, plan.bytes, channels);
-  Kernel kernel;
-  kernel.name = plan.kernel;
-  kernel.rank = plan.rank;
-  kernel.profile = KernelProfile::vendor;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  kernel.start_ns = std::max(0.0, protocol.start_ns - flags * flag_ns(machine.fabric, protocol));
-  kernel.payload_share = protocol.payload_share;
-  kernel.remote_store_gb_per_s =
-      std::min(protocol.channel_gb_per_s, ring_gb_per_s(machine, plan.ranks, channels));
+  Kernel kernel = collective_kernel(plan.kernel, plan.rank,
+                                    {.routine = LibraryRoutine::broadcast,
+                                     .ranks = plan.ranks,
+                                     .bytes = plan.bytes,
+                                     .channels = channels,
+                                     .flags = flags});
   const std::int32_t id = builder.kernel(std::move(kernel));
   const std::vector<int> peers = peers_of(PeerOrder::rotated, plan.ranks, plan.rank, 0);
   for (std::int32_t channel = 0; channel < channels; ++channel) {
@@ -190,7 +172,7 @@ std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine
   if (takes_all_pairs(machine, plan)) return add_all_pairs_reduce(builder, machine, plan);
   const std::int32_t channels = library_channels(machine);
   const std::int32_t chunks = chunks_of_reduce(plan.widest_bytes / channels);
-  const std::int32_t id = builder.kernel(kernel_of(machine, plan, chunks));
+  const std::int32_t id = builder.kernel(kernel_of(plan, channels, chunks));
   const std::vector<int> peers = peers_of(PeerOrder::fixed, plan.ranks, plan.rank, 0);
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     builder.workgroup(id);
@@ -215,9 +197,8 @@ std::int32_t add_block_copy(ScheduleBuilder& builder, const Machine& machine, co
   kernel.rank = copy.rank;
   kernel.profile = KernelProfile::vendor;
   kernel.resources = copy_resources();
-  kernel.start_ns = machine.library.kernel_start_ns;
   const std::int32_t workgroups = kCopiesOfCu * machine.gpu.cu_count();
-  kernel.workgroup_gb_per_s = machine.library.slice_copy_gb_per_s / workgroups;
+  kernel.library = {.routine = LibraryRoutine::block_copy, .channels = workgroups};
   const std::int32_t id = builder.kernel(std::move(kernel));
   const std::int32_t pieces = ceil_div(workgroups, static_cast<std::int32_t>(copy.blocks.size()));
   for (std::size_t i = 0; i < copy.blocks.size(); ++i) {

@@ -25,9 +25,7 @@
 //
 // Over several nodes sums go another way: library_nodes.hpp.
 //
-// Those times were taken from whole calls on messages of nearly nothing, whose flags are in them; what the
-// flags of this kernel take comes off again, and with the protocol for small messages the turns of the peers
-// too, for each step there is one of them.
+// What the flags of this kernel take comes off the time of the whole call (model/cost/kernel_rates.hpp).
 #pragma once
 
 #include <string>

@@ -1,11 +1,9 @@
 #include "model/parts/library_gather.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "model/cost/collective_cost.hpp"
-#include "model/cost/kernel_costs.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_all_pairs.hpp"
 #include "model/parts/library_gemm.hpp"
@@ -39,28 +37,18 @@ std::int32_t library_channels(const Machine& machine) {
   return std::min(machine.library.channels, machine.gpu.cu_count());
 }
 
-double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels) {
-  const Fabric& fabric = machine.fabric;
-  if (fabric.kind != LinkKind::mesh || ranks > machine.gpus_per_node || ring_links(ranks) == ranks - 1) {
-    return std::numeric_limits<double>::max();
-  }
-  return ring_links(ranks) * fabric.link_raw_gb_per_s * fabric.store_efficiency / channels;
+Kernel collective_kernel(std::string name, int rank, const LibraryKernel& library) {
+  Kernel kernel;
+  kernel.name = std::move(name);
+  kernel.profile = KernelProfile::vendor;
+  kernel.library = library;
+  kernel.rank = rank;
+  kernel.resources = copy_resources();
+  kernel.placement = Placement::persistent;
+  return kernel;
 }
 
 namespace {
-
-Kernel sending_kernel(const LibraryAllToAll& plan, const CollectiveProtocol& protocol, double most_gb_per_s) {
-  Kernel kernel;
-  kernel.name = plan.kernel;
-  kernel.profile = KernelProfile::vendor;
-  kernel.rank = plan.rank;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  kernel.start_ns = protocol.start_ns;
-  kernel.payload_share = protocol.payload_share;
-  kernel.remote_store_gb_per_s = std::min(protocol.channel_gb_per_s, most_gb_per_s);
-  return kernel;
-}
 
 void copy_share(ScheduleBuilder& builder, const LibraryAllToAll& plan, int peer, std::int32_t channel,
                 std::int32_t channels) {
@@ -118,23 +106,10 @@ std::int32_t add_library_gather(ScheduleBuilder& builder, const Machine& machine
                                      std::vector<Rect>(ranks, block),
                                      std::vector<Rect>(ranks, gather.slot),
                                      gather.widest_bytes};
-  const CollectiveProtocol protocol =
-      collective_protocol(machine.library, gather.ranks, gather.widest_bytes * (gather.ranks - 1), channels);
-  Kernel kernel = sending_kernel(same_for_all, protocol, ring_gb_per_s(machine, gather.ranks, channels));
+  Kernel kernel = collective_kernel(
+      gather.kernel, gather.rank, {LibraryRoutine::all_gather, gather.ranks, gather.widest_bytes, channels});
   return add_copies(builder, node_grid(machine, gather.ranks), same_for_all, std::move(kernel), channels,
                     end_channel);
-}
-
-double vendor_turn_ns(const Machine& machine) {
-  const Gpu& gpu = machine.gpu;
-  const double read_ns = gpu.llc_bytes > 0 ? gpu.llc_latency_ns : gpu.l2_latency_ns;
-  return read_ns + CostTable(machine)[KernelProfile::vendor].copy_op_ns;
-}
-
-double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol) {
-  const bool travels_in_data = protocol.payload_share < 1;
-  return travels_in_data ? fabric.flag_latency_ns
-                         : std::max(fabric.flag_latency_ns, fabric.signal_round_trip_ns);
 }
 
 std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
@@ -142,9 +117,12 @@ std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& mac
   if (exchange.nodes.staged >= 0) return add_exchange_over_nodes(builder, machine, exchange);
   if (takes_all_pairs(machine, exchange)) return add_all_pairs_exchange(builder, machine, exchange);
   const std::int32_t channels = library_channels(machine);
-  const CollectiveProtocol protocol = send_protocol(machine.library, exchange.widest_bytes);
-  Kernel kernel = sending_kernel(exchange, protocol, std::numeric_limits<double>::max());
-  kernel.start_ns = std::max(0.0, kernel.start_ns - flag_ns(machine.fabric, protocol));
+  Kernel kernel = collective_kernel(exchange.kernel, exchange.rank,
+                                    {.routine = LibraryRoutine::all_to_all,
+                                     .ranks = exchange.ranks,
+                                     .bytes = exchange.widest_bytes,
+                                     .channels = channels,
+                                     .flags = 1});
   const std::vector<int> peers = peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, 0);
   return add_copies(builder, node_grid(machine, exchange.ranks), exchange, std::move(kernel), channels,
                     [&](std::int32_t channel) {
@@ -159,9 +137,8 @@ std::int32_t add_slice_copy(ScheduleBuilder& builder, const Machine& machine, co
   kernel.profile = KernelProfile::vendor;
   kernel.rank = copy.rank;
   kernel.resources = copy_resources();
-  kernel.start_ns = machine.library.kernel_start_ns;
   const std::int32_t workgroups = kCopiesOfCu * machine.gpu.cu_count();
-  kernel.workgroup_gb_per_s = machine.library.slice_copy_gb_per_s / workgroups;
+  kernel.library = {.routine = LibraryRoutine::block_copy, .channels = workgroups};
   const std::int32_t id = builder.kernel(std::move(kernel));
   const std::int32_t pieces = ceil_div(workgroups, static_cast<std::int32_t>(copy.slots.size()));
   for (std::size_t from = 0; from < copy.slots.size(); ++from) {

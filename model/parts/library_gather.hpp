@@ -7,7 +7,7 @@
 //
 // Channels start at different peers, so that all links are busy from the start. Frameworks gather into other
 // memory than they gather from, so that the own block is copied as well; only what crosses a link keeps the
-// pace of the protocol (model/cost/collective_cost.hpp). An all-gather goes around rings; the blocks of an
+// pace of the protocol (model/cost/kernel_rates.hpp). An all-gather goes around rings; the blocks of an
 // all-to-all are sends and receives of their own, each straight to its peer in one step (NCCL and RCCL:
 // ncclSend, ncclRecv). Small ones of blocks of one size go all pairs over a full mesh: library_all_pairs.hpp.
 #pragma once
@@ -27,11 +27,11 @@ namespace tritax {
 // well. Empty when there are more pieces than elements to give.
 Rect piece_of(const Rect& whole, std::int32_t index, std::int32_t count);
 
+// A kernel of a vendor's collective library, all of whose workgroups are resident.
+Kernel collective_kernel(std::string name, int rank, const LibraryKernel& library);
+
 // Channels of the library on this machine: no more than compute units.
 std::int32_t library_channels(const Machine& machine);
-
-// What a channel sends at most, where rings cannot use all links of a GPU; a huge number where they can.
-double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels);
 
 // What a channel has of a block, in at most `most` chunks.
 struct ChannelShare {
@@ -98,17 +98,9 @@ struct LibraryAllToAll {
 ExchangeNodes exchange_nodes(ScheduleBuilder& builder, const Machine& machine, int ranks, DType dtype,
                              const Rect& largest, std::function<BlockMove(int from, int to)> move);
 
-// The same for an all-to-all. What its flags take comes off the time before the first byte, which was taken
-// from whole calls on messages of nearly nothing.
+// The same for an all-to-all.
 std::int32_t add_library_all_to_all(ScheduleBuilder& builder, const Machine& machine,
                                     const LibraryAllToAll& exchange);
-
-// What a workgroup of a vendor's kernel takes to copy or to add up next to nothing that lies in a cache.
-double vendor_turn_ns(const Machine& machine);
-
-// From a release to its sight by the waiting peer, or, where flags travel in the words of the data, the way
-// of a word.
-double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol);
 
 // A framework's copy of gathered blocks into slices of columns of one matrix.
 struct SliceCopy {

@@ -45,8 +45,7 @@ std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, co
   // Its LDS is not known: as much as this project's kernels have for the tile.
   kernel.resources = matmul_resources(gpu, machine.interpreter, plan.dtype, library.tile);
   kernel.tile = library.tile;
-  kernel.matmul_share = library.matmul_share;
-  kernel.start_ns = machine.library.kernel_start_ns;
+  kernel.library.routine = library.routine;
   const std::int32_t id = builder.kernel(std::move(kernel));
   const auto depth = static_cast<std::int32_t>(depth_of_part(plan.k, library));
   const std::int32_t tiles =
@@ -76,7 +75,7 @@ std::int32_t adding_kernel(ScheduleBuilder& builder, const Machine& machine, con
   kernel.profile = KernelProfile::vendor;
   kernel.rank = plan.rank;
   kernel.resources = copy_resources();
-  kernel.start_ns = machine.library.kernel_start_ns;
+  kernel.library.routine = LibraryRoutine::plain;
   const std::int32_t id = builder.kernel(std::move(kernel));
   const Rect whole{0, 0, plan.rect.rows, plan.rect.cols};
   const std::int64_t worth = std::int64_t{whole.rows} * whole.cols / kLeastPiece;

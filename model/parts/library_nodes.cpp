@@ -42,34 +42,6 @@ struct NodePlace {
   int mate(int other_local) const { return grid.rank_of(node(), other_local); }
 };
 
-// What flags and latencies of the network a schedule has one after the other is in the time of the whole
-// call.
-double start_besides(const Machine& machine, const CollectiveProtocol& protocol, int flags, int crossings) {
-  const Fabric& fabric = machine.fabric;
-  return std::max(
-      0.0, protocol.start_ns - flags * flag_ns(fabric, protocol) - crossings * fabric.network_latency_ns);
-}
-
-Kernel kernel_over_nodes(std::string name, int rank, double start_ns, double pace_gb_per_s,
-                         double payload_share) {
-  Kernel kernel;
-  kernel.name = std::move(name);
-  kernel.profile = KernelProfile::vendor;
-  kernel.rank = rank;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  kernel.start_ns = start_ns;
-  kernel.remote_store_gb_per_s = pace_gb_per_s;
-  kernel.payload_share = payload_share;
-  return kernel;
-}
-
-// Of what a GPU passes on, what the workgroups do that go to the own node; those that go to others have less
-// to do.
-double share_within_node(const NodeGrid& grid) {
-  return static_cast<double>(grid.nodes * (grid.gpus - 1)) / (grid.nodes * grid.gpus - 1);
-}
-
 // Blocks of many nodes follow each other as chunks do: fewer of these will do, and simulate faster.
 std::int32_t fewer_chunks(std::int32_t chunks, int ranks, int most_of_all) {
   return std::clamp(chunks, 1, std::max(1, most_of_all / ranks));
@@ -224,22 +196,19 @@ void add_own_sums(ScheduleBuilder& builder, const SumPlan& plan) {
   }
 }
 
-Kernel kernel_of_sums(const Machine& machine, const LibraryReduce& plan, const NodeGrid& grid,
-                      std::int32_t chunks) {
-  const int phases = plan.everywhere ? 2 : 1;
-  const double bytes = plan.widest_bytes * (plan.ranks - 1) * phases;
-  const CollectiveProtocol protocol =
-      protocol_of_nodes(machine, grid, bytes, library_channels(machine), plan.everywhere);
+Kernel kernel_of_sums(const LibraryReduce& plan, std::int32_t channels, std::int32_t chunks) {
   // One after the other: of a reduce-scatter a flag within the node, a store and a flag to another; of an
   // all-reduce also a copy and a flag to another, and the flag at the end.
   const int opened = plan.opened >= 0 ? 1 : 0;
-  const int flags = (plan.everywhere ? 4 : 2) + opened;
-  const int crossings = (plan.everywhere ? 5 : 2) + opened;
-  // As on one node both halves of an all-reduce share the pace.
-  const double halves = plan.everywhere ? (chunks + 1.0) / (2.0 * chunks) : 1;
-  return kernel_over_nodes(plan.kernel, plan.rank, start_besides(machine, protocol, flags, crossings),
-                           protocol.channel_gb_per_s * share_within_node(grid) * halves,
-                           protocol.payload_share);
+  return collective_kernel(
+      plan.kernel, plan.rank,
+      {.routine = plan.everywhere ? LibraryRoutine::all_reduce : LibraryRoutine::reduce_scatter,
+       .ranks = plan.ranks,
+       .bytes = plan.widest_bytes,
+       .channels = channels,
+       .chunks = chunks,
+       .flags = (plan.everywhere ? 4 : 2) + opened,
+       .crossings = (plan.everywhere ? 5 : 2) + opened});
 }
 
 void add_spread(ScheduleBuilder& builder, const SpreadPlan& plan, std::int32_t kernel) {
@@ -267,12 +236,14 @@ std::int32_t add_gather_over_nodes(ScheduleBuilder& builder, const Machine& mach
   constexpr int kMostOfAll = 256;
   const NodeGrid grid = node_grid(machine, gather.ranks);
   const std::int32_t channels = library_channels(machine);
-  const CollectiveProtocol protocol =
-      protocol_of_nodes(machine, grid, gather.widest_bytes * (gather.ranks - 1), channels, false);
   const int crossings = end_channel ? 3 : 2;  // a copy and its flag, and that at the end
-  const std::int32_t id = builder.kernel(
-      kernel_over_nodes(gather.kernel, gather.rank, start_besides(machine, protocol, 1, crossings),
-                        protocol.channel_gb_per_s * share_within_node(grid), protocol.payload_share));
+  const std::int32_t id = builder.kernel(collective_kernel(gather.kernel, gather.rank,
+                                                           {.routine = LibraryRoutine::all_gather,
+                                                            .ranks = gather.ranks,
+                                                            .bytes = gather.widest_bytes,
+                                                            .channels = channels,
+                                                            .flags = 1,
+                                                            .crossings = crossings}));
   const std::int32_t chunks =
       fewer_chunks(chunks_of_channel(gather.widest_bytes / channels), gather.ranks, kMostOfAll);
   for (std::int32_t channel = 0; channel < channels; ++channel) {
@@ -303,7 +274,7 @@ std::int32_t add_reduce_over_nodes(ScheduleBuilder& builder, const Machine& mach
   const std::int32_t channels = library_channels(machine);
   const std::int32_t chunks =
       fewer_chunks(chunks_of_reduce(plan.widest_bytes / channels), plan.ranks, kMostOfAll);
-  const std::int32_t id = builder.kernel(kernel_of_sums(machine, plan, grid, chunks));
+  const std::int32_t id = builder.kernel(kernel_of_sums(plan, channels, chunks));
   const std::vector<int> peers = peers_of(PeerOrder::rotated, plan.ranks, plan.rank, 0);
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     const SumPlan sums{plan, {grid, plan.rank, channel}, channels, chunks};
@@ -420,10 +391,13 @@ std::int32_t add_exchange_over_nodes(ScheduleBuilder& builder, const Machine& ma
   constexpr int kMostOfAll = 256;
   const NodeGrid grid = node_grid(machine, exchange.ranks);
   const std::int32_t channels = library_channels(machine);
-  const CollectiveProtocol protocol = send_protocol(machine.library, exchange.widest_bytes);
-  const std::int32_t id =
-      builder.kernel(kernel_over_nodes(exchange.kernel, exchange.rank, start_besides(machine, protocol, 2, 1),
-                                       protocol.channel_gb_per_s, protocol.payload_share));
+  const std::int32_t id = builder.kernel(collective_kernel(exchange.kernel, exchange.rank,
+                                                           {.routine = LibraryRoutine::all_to_all,
+                                                            .ranks = exchange.ranks,
+                                                            .bytes = exchange.widest_bytes,
+                                                            .channels = channels,
+                                                            .flags = 2,
+                                                            .crossings = 1}));
   const std::vector<int> peers = peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, 0);
   const std::int32_t chunks =
       fewer_chunks(chunks_of_channel(exchange.widest_bytes / channels), exchange.ranks, kMostOfAll);

@@ -91,7 +91,7 @@ void add_library_sum(SumDraft& draft, const std::function<void(int rank)>& behin
     if (sums) {
       reduce.rank = rank;
       reduce.place = reduce.blocks[static_cast<std::size_t>(rank)];
-      builder.host_work(rank, kCollectiveCall, draft.machine.library.collective_call_ns);
+      builder.host_work(rank, kCollectiveCall);
       builder.launch(rank, add_library_reduce(builder, draft.machine, reduce), 0);
     }
     if (behind) behind(rank);

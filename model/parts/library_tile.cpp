@@ -38,7 +38,7 @@ double add_parts_ns(const GemmShape& gemm, const Machine& machine, const KernelC
 
 // Time of the whole GEMM of one GPU by the cost law, nothing if the tile does not fit.
 std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, const KernelCosts& vendor,
-                              const LibraryTile& choice) {
+                              const LibraryTile& choice, double matmul_share) {
   const Gpu& gpu = machine.gpu;
   const MatmulTile& tile = choice.tile;
   try {
@@ -48,7 +48,7 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   }
   const std::int64_t depth = depth_of_part(gemm.k, choice);
   MatmulCost cost = matmul_cost(gpu, vendor, gemm.dtype, tile, tile.m, tile.n, depth);
-  cost.compute_ns /= choice.matmul_share;
+  cost.compute_ns /= matmul_share;
   const std::int64_t columns = gemm.n;
   const std::int64_t tiles = ceil_ratio(gemm.m, tile.m) * ceil_ratio(columns, tile.n) * choice.parts;
   const DType stored = choice.parts > 1 ? accumulator_of(gemm.dtype) : gemm.dtype;
@@ -105,7 +105,8 @@ std::vector<Shape> shapes_of(std::span<const std::int32_t> edges, const Allowed&
 // Kernels of the library among which it picks.
 struct Kernels {
   std::vector<Shape> shapes;
-  std::int32_t step = 0;    // depth of a K step, elements
+  std::int32_t step = 0;  // depth of a K step, elements
+  LibraryRoutine routine = LibraryRoutine::gemm;
   double matmul_share = 1;  // of the rate of the matrix cores
 };
 
@@ -142,12 +143,15 @@ Kernels library_kernels(const GemmShape& gemm, const Machine& machine) {
   constexpr std::int64_t tensor_map_bytes = 16;  // what a copy asks for
   constexpr std::int64_t async_copy_bytes = 4;
   const std::int64_t alignment = row_alignment(gemm);
-  const double share =
-      alignment < async_copy_bytes ? machine.library.odd_row_share : machine.library.even_row_share;
+  const bool odd = alignment < async_copy_bytes;
+  const double share = odd ? machine.library.odd_row_share : machine.library.even_row_share;
   if (bytes_of(gemm.dtype) == 2 && alignment < tensor_map_bytes && share > 0) {
-    return {{{256, 128}, {128, 256}, {128, 128}, {64, 64}}, alignment < async_copy_bytes ? 32 : 64, share};
+    return {{{256, 128}, {128, 256}, {128, 128}, {64, 64}},
+            odd ? 32 : 64,
+            odd ? LibraryRoutine::gemm_odd_rows : LibraryRoutine::gemm_even_rows,
+            share};
   }
-  return {library_shapes(machine.gpu, gemm.dtype), 128 / bytes_of(gemm.dtype), 1};
+  return {library_shapes(machine.gpu, gemm.dtype), 128 / bytes_of(gemm.dtype)};
 }
 
 // Whether the library has tuned no kernel for a shape like this, and takes the one that it has for all.
@@ -185,8 +189,8 @@ LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
         const MatmulTile tile{shape.m, shape.n, kernels.step, waves, Pipeline::overlapped};
         if (parts > 1 && gemm.k < std::int64_t{2} * parts * tile.k) continue;
         if (exceeds(tile, gemm) && tile.m * tile.n > smallest) continue;
-        const LibraryTile choice{tile, parts, kernels.matmul_share, accumulator_of(gemm.dtype)};
-        const std::optional<double> ns = gemm_ns(gemm, machine, vendor, choice);
+        const LibraryTile choice{tile, parts, accumulator_of(gemm.dtype), kernels.routine};
+        const std::optional<double> ns = gemm_ns(gemm, machine, vendor, choice, kernels.matmul_share);
         if (!ns || (best.tile.m > 0 && *ns >= best_ns)) continue;
         best_ns = *ns;
         best = choice;

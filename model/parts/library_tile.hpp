@@ -53,8 +53,8 @@ struct GemmShape {
 struct LibraryTile {
   MatmulTile tile;
   std::int32_t parts = 1;          // of K
-  double matmul_share = 1;         // of the rate of the matrix cores that its kernel reaches
   DType part_dtype = DType::fp32;  // in which products of parts of K are kept
+  LibraryRoutine routine = LibraryRoutine::gemm;
 };
 
 // Depth of K that each part but the last has: whole steps of the tile.

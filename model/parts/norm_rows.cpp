@@ -121,7 +121,7 @@ std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank) {
   kernel.rank = rank;
   kernel.profile = KernelProfile::vendor;
   kernel.resources = copy_resources();
-  kernel.start_ns = draft.machine.library.kernel_start_ns;
+  kernel.library.routine = LibraryRoutine::plain;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   for (std::int32_t row = 0; row < draft.problem.m; ++row) {
     draft.builder.workgroup(id);

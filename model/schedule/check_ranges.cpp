@@ -23,11 +23,7 @@ using Kind = Finding::Kind;
 constexpr std::int32_t kMaxMatrixTile = 65536;  // rows, columns or depth
 constexpr std::int32_t kMaxWaves = 64;          // of a workgroup; no GPU has more
 constexpr double kMostStartNs = 3.6e12;         // an hour: the clock still resolves a thousandth of a ns
-
-// Below these, times overflow.
-constexpr double kLeastRateGbPerS = 1e-9;  // a byte a second
-constexpr double kLeastMatmulShare = 1e-3;
-constexpr double kLeastPayloadShare = 1e-3;
+constexpr double kLeastPayloadShare = 1e-3;     // below it times overflow
 
 bool in_range(std::int64_t index, std::size_t size) {
   return index >= 0 && index < static_cast<std::int64_t>(size);
@@ -96,25 +92,15 @@ class RangeChecker {
       refuse(Kind::out_of_range, fmt::format("compute units [{}, {}) are no range; [0, 0) means all",
                                              kernel.cu_begin, kernel.cu_end));
     }
-    const auto check_rate = [&](std::string_view name, double gb_per_s) {
-      if (gb_per_s == 0 || (gb_per_s >= kLeastRateGbPerS && std::isfinite(gb_per_s))) return;
-      refuse(Kind::out_of_range, fmt::format("{} is {}; give 0 for no limit, or a rate of at least {}", name,
-                                             gb_per_s, kLeastRateGbPerS));
-    };
-    check_rate("workgroup_gb_per_s", kernel.workgroup_gb_per_s);
-    check_rate("remote_store_gb_per_s", kernel.remote_store_gb_per_s);
     if (!(kernel.payload_share >= kLeastPayloadShare && kernel.payload_share <= 1)) {
       refuse(Kind::out_of_range, fmt::format("payload_share is {}; give a share from {} to 1",
                                              kernel.payload_share, kLeastPayloadShare));
-    }
-    if (!(kernel.matmul_share >= kLeastMatmulShare && kernel.matmul_share <= 1)) {
-      refuse(Kind::out_of_range, fmt::format("matmul_share is {}; give a share from {} to 1",
-                                             kernel.matmul_share, kLeastMatmulShare));
     }
     if (!(kernel.start_ns >= 0 && kernel.start_ns <= kMostStartNs)) {
       refuse(Kind::out_of_range, fmt::format("start_ns is {}; give a time from 0 to {:.3g} (an hour)",
                                              kernel.start_ns, kMostStartNs));
     }
+    check_library_kernel(schedule_, index, findings_);
     if (kernel.workgroups.empty()) {
       refuse(Kind::meaningless, "has no workgroups; a launch needs at least one");
     }

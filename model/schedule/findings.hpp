@@ -33,12 +33,14 @@ class Findings {
 
 class SyncGraph;
 
-// The parts of the checker. The first needs nothing and includes check_limits, check_host, check_items and
-// check_reference; the others need a schedule in which it found nothing.
+// The parts of the checker. The first needs nothing and includes check_limits, check_host, check_items,
+// check_library_kernel (of one kernel) and check_reference; the others need a schedule in which it found
+// nothing.
 void check_ranges(const Schedule& schedule, Findings& findings);
 void check_limits(const Schedule& schedule, Findings& findings);
 void check_host(const Schedule& schedule, Findings& findings);
 void check_items(const Schedule& schedule, Findings& findings);
+void check_library_kernel(const Schedule& schedule, std::size_t kernel, Findings& findings);
 void check_reference(const Schedule& schedule, Findings& findings);
 void check_overflow(const SyncGraph& graph, Findings& findings);
 void check_progress(const SyncGraph& graph, Findings& findings);

@@ -37,16 +37,6 @@ std::vector<std::vector<std::string_view>> keys_of(const Rows& rows, const Field
   return keys;
 }
 
-// Rates so low that times overflow are refused.
-double none_or_rate(const JsonValue& value) {
-  constexpr double kLowestGbPerS = 1e-9;  // a byte a second
-  const double rate = value.number(0);
-  if (rate != 0 && rate < kLowestGbPerS) {
-    value.refuse(fmt::format("give 0 for no limit, or a number of at least {}", kLowestGbPerS));
-  }
-  return rate;
-}
-
 Rect rect_of(const JsonValue& op) {
   const JsonPair at = pair_or_zero(op, "at", "[row, column]");
   const JsonPair shape = pair_of(op.at("shape"), "[rows, columns]", 1);
@@ -136,23 +126,11 @@ class Reader {
   }
 
   void read_kernel(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 17> keys{"name",
-                                                           "rank",
-                                                           "profile",
-                                                           "threads",
-                                                           "registers_per_thread",
-                                                           "lds_bytes",
-                                                           "tile",
-                                                           "placement",
-                                                           "cus",
-                                                           "workgroup_gb_per_s",
-                                                           "remote_store_gb_per_s",
-                                                           "payload_share",
-                                                           "start_ns",
-                                                           "matmul_share",
-                                                           "registers_filled",
-                                                           "workgroups",
-                                                           "items"};
+    static constexpr std::array<std::string_view, 15> keys{
+        "name",      "rank",    "profile",       "threads",  "registers_per_thread", "lds_bytes", "tile",
+        "cus",       "library", "payload_share", "start_ns", "registers_filled",     "placement", "items",
+        "workgroups"};
+    refuse_rates(value);
     value.expect_object(keys);
     Kernel kernel;
     kernel.name = value.at("name").string();
@@ -175,14 +153,8 @@ class Reader {
     const JsonPair cus = pair_or_zero(value, "cus", "[first compute unit, one past the last]");
     kernel.cu_begin = cus.first;
     kernel.cu_end = cus.second;
-    if (value.has("workgroup_gb_per_s")) {
-      kernel.workgroup_gb_per_s = none_or_rate(value.at("workgroup_gb_per_s"));
-    }
-    if (value.has("remote_store_gb_per_s")) {
-      kernel.remote_store_gb_per_s = none_or_rate(value.at("remote_store_gb_per_s"));
-    }
+    if (value.has("library")) kernel.library = library_kernel(value.at("library"));
     if (value.has("payload_share")) kernel.payload_share = value.at("payload_share").number(0);
-    if (value.has("matmul_share")) kernel.matmul_share = value.at("matmul_share").number(0);
     if (value.has("start_ns")) kernel.start_ns = value.at("start_ns").number(0);
     if (value.has("registers_filled")) kernel.registers_filled = value.at("registers_filled").boolean();
     each_of(value.at("workgroups"), [&](const JsonValue& workgroup) {
@@ -193,6 +165,28 @@ class Reader {
               [&](const JsonValue& item) { kernel.items.push_back(read_program(item, kernel.rank)); });
     }
     schedule_.kernels.push_back(std::move(kernel));
+  }
+
+  // Schedules of earlier versions had the rates of the machine that they were made for.
+  static void refuse_rates(const JsonValue& kernel) {
+    for (const char* key : {"workgroup_gb_per_s", "remote_store_gb_per_s", "matmul_share"}) {
+      if (!kernel.has(key)) continue;
+      kernel.at(key).refuse(fmt::format(
+          "a schedule has no {}; name what the kernel stands for by \"library\", or write the schedule again",
+          key));
+    }
+  }
+
+  static LibraryKernel library_kernel(const JsonValue& value) {
+    std::vector<std::string_view> keys{"routine", "bytes"};
+    for (const LibraryKernelCount& count : kLibraryKernelCounts) keys.emplace_back(count.name);
+    value.expect_object(keys);
+    LibraryKernel kernel;
+    kernel.routine = static_cast<LibraryRoutine>(value.at("routine").one_of(kLibraryRoutineNames));
+    if (value.has("bytes")) kernel.bytes = value.at("bytes").number(0);
+    for (const LibraryKernelCount& count : kLibraryKernelCounts)
+      kernel.*count.member = int32_or(value, count.name, 0, 0);
+    return kernel;
   }
 
   static MatmulTile matmul_tile(const JsonValue& value) {

@@ -204,10 +204,8 @@ class Writer {
     if (kernel.cu_begin != 0 || kernel.cu_end != 0) {
       put(R"(, "cus": [{}, {}])", kernel.cu_begin, kernel.cu_end);
     }
-    write_unless("workgroup_gb_per_s", kernel.workgroup_gb_per_s, 0.0);
-    write_unless("remote_store_gb_per_s", kernel.remote_store_gb_per_s, 0.0);
+    if (kernel.library.routine != LibraryRoutine::none) write_library(kernel.library);
     write_unless("payload_share", kernel.payload_share, 1.0);
-    write_unless("matmul_share", kernel.matmul_share, 1.0);
     write_unless("start_ns", kernel.start_ns, 0.0);
     write_unless("registers_filled", kernel.registers_filled, false);
     raw(R"(, "workgroups": [)");
@@ -218,6 +216,14 @@ class Writer {
       write_items(3, kernel.items, [this, &kernel](const Item& item) { write_program(kernel, item); });
     }
     line(2, "]}");
+  }
+
+  void write_library(const LibraryKernel& library) {
+    put(R"(, "library": {{"routine": "{}")", kLibraryRoutineNames[static_cast<std::size_t>(library.routine)]);
+    write_unless("bytes", library.bytes, 0.0);
+    for (const LibraryKernelCount& count : kLibraryKernelCounts)
+      write_unless(count.name, library.*count.member, 0);
+    raw("}");
   }
 
   template <typename Value>

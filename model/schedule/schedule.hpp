@@ -62,6 +62,7 @@
 
 #include "model/core/dtype.hpp"
 #include "model/core/kernel_profile.hpp"
+#include "model/schedule/library_kernel.hpp"
 #include "model/schedule/rect.hpp"
 #include "model/schedule/reference.hpp"
 #include "model/schedule/sparse.hpp"
@@ -216,15 +217,14 @@ struct Kernel {
   KernelProfile profile = KernelProfile::interpreter;  // how it is written, which decides its costs
   std::int32_t cu_begin = 0;  // only compute units [cu_begin, cu_end) of every GPU may run it; cu_end 0: all
   std::int32_t cu_end = 0;
-  double workgroup_gb_per_s = 0;     // limit of one workgroup (collective library); 0: none
-  double remote_store_gb_per_s = 0;  // same, while it stores or copies to a peer; 0: none
+  LibraryKernel library;  // what it stands for, from which its rates follow where it runs
   // Of the bytes that it stores to peers, those that are data. Below 1 the others are flags that travel in
   // the same words (of NCCL LL 4 of 8 bytes, LL128 120 of 128: arXiv:2507.04786 §II): links carry both, its
   // signals to peers, which such words stand for, wait for no release, and its waits of system scope take no
-  // poll, for the load that finds a flag is that of the data.
+  // poll, for the load that finds a flag is that of the data. Of a library's collective it follows from the
+  // protocol that the library takes.
   double payload_share = 1;
-  double matmul_share = 1;  // of the rate of the matrix cores that its matmuls reach, up to 1
-  double start_ns = 0;      // before the first operation of what starts with it, beyond what the machine says
+  double start_ns = 0;  // before the first operation of what starts with it, where somebody says how long
   bool registers_filled = false;  // stores may write unspecified values before anything fills the accumulator
   std::vector<Workgroup> workgroups;  // in dispatch order
   std::vector<Item> items;            // that its claims draw; their operations lie behind its workgroups'
@@ -257,7 +257,7 @@ struct HostOp {
   std::int32_t event = -1;     // of the rank
   std::int32_t transfer = -1;  // of copy: into Schedule::transfers
   std::string label{};         // of host_work
-  double duration_ns = -1;     // of host_work; negative: what the machine says of the label
+  double duration_ns = -1;     // of host_work, if somebody says; negative: what the machine says of the label
 
   bool is_work(std::string_view of) const { return kind == HostOpKind::host_work && label == of; }
 };

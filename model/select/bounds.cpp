@@ -28,8 +28,9 @@ struct Chain {
   double total_ns = 0;  // matmuls at the highest clock, with what the workgroup moves
 };
 
-Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts& moves, const Kernel& kernel,
+Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts& moves, std::size_t number,
                const Workgroup& workgroup, bool has_sender, MatmulTimes& matmul_times) {
+  const Kernel& kernel = schedule.kernels[number];
   Chain chain;
   const double highest_weight = ServiceWeights::highest(machine.fabric.arbitration_spread);
   double now = 0;
@@ -49,10 +50,10 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
       if (kind == MoveKind::local_copy) kind = MoveKind::local_store;
       if (kind == MoveKind::remote_copy) kind = MoveKind::remote_store;
       // A full link serves it at most with that weight.
-      const double rate = moves.workgroup_gb_per_s(kernel, kind) * highest_weight;
+      const double rate = moves.workgroup_gb_per_s(number, kind) * highest_weight;
       const double ns = tile_bytes(schedule, op) / rate;
       (is_asynchronous(op.kind) ? store_done : now) = now + ns;
-    } else if (op.kind == OpKind::signal && !is_relaxed(op) && kernel.payload_share == 1) {
+    } else if (op.kind == OpKind::signal && !is_relaxed(op) && moves.rates(number).payload_share == 1) {
       now += machine.gpu.release_ns;
     }
   }
@@ -66,15 +67,16 @@ struct KernelBound {
 };
 
 KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const CostTable& costs,
-                          const MoveCosts& moves, const Kernel& kernel, bool may_share) {
-  MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel);
+                          const MoveCosts& moves, std::size_t number, bool may_share) {
+  const Kernel& kernel = schedule.kernels[number];
+  MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel, moves.rates(number).matmul_share);
   const bool sends = has_sender(schedule, kernel, machine.gpu);
   std::vector<MatmulWork> works;
   double longest_matmuls = 0;
   KernelBound bound;
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
     const Chain chain =
-        chain_of(schedule, machine, moves, kernel, program_of(kernel, p), sends, matmul_times);
+        chain_of(schedule, machine, moves, number, program_of(kernel, p), sends, matmul_times);
     if (chain.matmuls.ns > 0) works.push_back(chain.matmuls);
     longest_matmuls = std::max(longest_matmuls, chain.matmuls.ns);
     bound.total_ns = std::max(bound.total_ns, chain.total_ns);
@@ -234,8 +236,7 @@ double fetched_bytes(std::vector<std::pair<Slab, double>> slabs) {
 }
 
 // Bytes of HBM that rank 0 cannot do without: each slab of operands and each tile that nobody writes once, as
-// caches start cold, and what is stored, but for what an L2 before the memory may keep of it, and results
-// that stay.
+// caches start cold, and what is stored but for results that stay.
 class MemoryBytes {
  public:
   MemoryBytes(const Schedule& schedule, const Machine& machine, const CostTable& costs)
@@ -257,7 +258,7 @@ class MemoryBytes {
           computes = computes || multiplies(op.kind) || op.kind == OpKind::sparse_product;
           add_read(op);
         }
-        if (op.kind == OpKind::store && op.rank == 0 && !costs_.of(kernel).results_stay) {
+        if (op.kind == OpKind::store && op.rank == 0 && !costs_.of(kernel).tuned) {
           stored_bytes += tile_bytes(schedule_, op);
         }
       }
@@ -270,9 +271,9 @@ class MemoryBytes {
   std::pair<double, double> least_ns() const {
     const double operands = sparse_bytes_ + fetched_bytes({slabs_.begin(), slabs_.end()}) +
                             bytes_of_columns(schedule_, attended_);
-    const double all = operands + bytes_of_columns(schedule_, moved_) + to_memory(stored_bytes_);
+    const double all = operands + bytes_of_columns(schedule_, moved_) + stored_bytes_;
     return {all / machine_.gpu.hbm_gb_per_s,
-            (operands + to_memory(computed_bytes_)) / machine_.gpu.hbm_gb_per_s};
+            (operands + computed_bytes_) / machine_.gpu.hbm_gb_per_s};
   }
 
  private:
@@ -302,11 +303,6 @@ class MemoryBytes {
       const Rect from{op.src_row, op.src_col, op.rect.rows, op.rect.cols};
       moved_.push_back({buffer, 0, copies ? from : op.rect});
     }
-  }
-
-  double to_memory(double stored_bytes) const {
-    if (machine_.gpu.llc_bytes > 0 || !machine_.gpu.l2_write_back) return stored_bytes;
-    return std::max(0.0, stored_bytes - machine_.gpu.l2_bytes * machine_.gpu.xcds);
   }
 
   const Schedule& schedule_;
@@ -360,7 +356,7 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
     if (!launched[k]) continue;
     const Kernel& kernel = schedule.kernels[k];
     const bool share = may_share[static_cast<std::size_t>(kernel.rank)] != 0;
-    const KernelBound compute = compute_bound(schedule, machine, costs, moves, kernel, share);
+    const KernelBound compute = compute_bound(schedule, machine, costs, moves, k, share);
     Wires one(schedule, topology, moves);
     one.add(kernel);
     all.add(one);
@@ -423,7 +419,8 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
   std::int64_t products = 0;
   for (const Kernel& kernel : schedule.kernels) {
     if (kernel.rank != 0) continue;
-    MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel);
+    MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel,
+                             kernel_rates(machine, kernel).matmul_share);
     std::int64_t tasks = 0;
     std::int32_t workers = 0;
     std::int64_t rounds = 0;

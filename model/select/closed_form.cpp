@@ -33,7 +33,7 @@ ClosedForm::ClosedForm(const Machine& machine, const Element& element, const Mat
   step.k = depth_;
   compute_ns_ = matmul_step_clk(gpu_, costs_, element.rate, e, step) / element.rate.load_clock_ghz;
   stages_ = std::max(2, operand_stages(gpu_, costs_, element.dtype, tile, 0));
-  start_ns_ = costs_.cold_start_ns + costs_.cold_code_ns + costs_.matmul_start_ns + gpu_.dispatch_latency_ns +
+  start_ns_ = costs_.cold_start_ns + costs_.cold_code_ns + gpu_.dispatch_latency_ns +
               gpu_.workgroup_dispatch_ns * gpu_.cus_per_xcd;
   gap_ns_ = kernel_gap_ns(machine.host, costs_);
 }

@@ -61,7 +61,7 @@ bool HostWalk::advance_to_barrier(Host& host, const std::vector<HostOp>& program
 
 void HostWalk::post(Host& host, const HostOp& op) {
   const CopyEngines& engines = machine_.copy_engine;
-  host.now += engines.call_ns > 0 ? engines.call_ns : machine_.host.launch_call_ns;
+  host.now += machine_.host.launch_call_ns;
   double& end = end_of(host, op.stream);
   const double turn = std::max(end, host.now);
   if (op.kind == HostOpKind::event_record) {

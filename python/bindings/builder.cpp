@@ -250,12 +250,37 @@ struct OptionValue {
   }
 };
 
+// A dict with the keys that a schedule's JSON has.
+LibraryKernel library_of_option(const py::handle& value) {
+  LibraryKernel library;
+  for (const auto& [key, given] : value.cast<py::dict>()) {
+    const auto name = key.cast<std::string>();
+    if (name == "routine") {
+      library.routine = name_in<LibraryRoutine>(given.cast<std::string>(), "library", kLibraryRoutineNames);
+      continue;
+    }
+    if (name == "bytes") {
+      library.bytes = rate(given.cast<double>(), "library");
+      continue;
+    }
+    const auto* count = std::find_if(kLibraryKernelCounts.begin(), kLibraryKernelCounts.end(),
+                                     [&](const LibraryKernelCount& one) { return name == one.name; });
+    if (count == kLibraryKernelCounts.end()) {
+      std::string names = "routine, bytes";
+      for (const LibraryKernelCount& one : kLibraryKernelCounts) names += fmt::format(", {}", one.name);
+      throw UserError(fmt::format("library: it has no '{}'; it has {}", name, names));
+    }
+    library.*count->member = number(given.cast<Integer>(), count->name, 0, count->most);
+  }
+  return library;
+}
+
 struct KernelOption {
   const char* name;
   void (*set)(Kernel& kernel, const OptionValue& given);
 };
 
-constexpr std::array<KernelOption, 17> kKernelOptions{{
+constexpr std::array<KernelOption, 15> kKernelOptions{{
     {"threads", [](Kernel& k, const OptionValue& v) { k.resources.threads = v.integer(1); }},
     {"registers_per_thread",
      [](Kernel& k, const OptionValue& v) { k.resources.registers_per_thread = v.integer(); }},
@@ -277,10 +302,8 @@ constexpr std::array<KernelOption, 17> kKernelOptions{{
      [](Kernel& k, const OptionValue& v) { k.profile = v.one_of<KernelProfile>(kKernelProfileNames); }},
     {"cu_begin", [](Kernel& k, const OptionValue& v) { k.cu_begin = v.integer(); }},
     {"cu_end", [](Kernel& k, const OptionValue& v) { k.cu_end = v.integer(); }},
-    {"workgroup_gb_per_s", [](Kernel& k, const OptionValue& v) { k.workgroup_gb_per_s = v.real(); }},
-    {"remote_store_gb_per_s", [](Kernel& k, const OptionValue& v) { k.remote_store_gb_per_s = v.real(); }},
+    {"library", [](Kernel& k, const OptionValue& v) { k.library = library_of_option(v.value); }},
     {"payload_share", [](Kernel& k, const OptionValue& v) { k.payload_share = v.real(); }},
-    {"matmul_share", [](Kernel& k, const OptionValue& v) { k.matmul_share = v.real(); }},
     {"start_ns", [](Kernel& k, const OptionValue& v) { k.start_ns = v.real(); }},
     {"registers_filled", [](Kernel& k, const OptionValue& v) { k.registers_filled = v.value.cast<bool>(); }},
 }};

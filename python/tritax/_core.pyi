@@ -180,10 +180,8 @@ class ScheduleBuilder:
         profile: str = "interpreter",
         cu_begin: int = 0,
         cu_end: int = 0,
-        workgroup_gb_per_s: float = 0,
-        remote_store_gb_per_s: float = 0,
+        library: Optional[Dict[str, Any]] = None,
         payload_share: float = 1,
-        matmul_share: float = 1,
         start_ns: float = 0,
         registers_filled: bool = False,
     ) -> int: ...
@@ -397,6 +395,10 @@ class Candidate:
     def kernels_ns(self) -> float: ...
     @property
     def lower_bound_ns(self) -> float: ...
+    @property
+    def tuned(self) -> bool: ...
+    @property
+    def at_least_ns(self) -> Optional[float]: ...
     # end of fields
     @property
     def knobs(self) -> Dict[str, Value]: ...

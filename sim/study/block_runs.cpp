@@ -28,7 +28,6 @@ Machine without_host_costs(Machine machine) {
   machine.library.framework_gather_ns = 0;
   machine.library.kernel_gap_ns = 0;
   machine.interpreter.kernel_gap_ns = machine.interpreter.graph_node_gap_ns = -1;
-  machine.copy_engine.call_ns = 0;
   return machine;
 }
 
@@ -84,8 +83,7 @@ class HostCount {
         share.calls_ns += host_work_ns(machine_.library, op);
         break;
       default:
-        share.calls_ns +=
-            machine_.copy_engine.call_ns > 0 ? machine_.copy_engine.call_ns : host.launch_call_ns;
+        share.calls_ns += host.launch_call_ns;
     }
     const bool graph = op.kind == HostOpKind::graph_launch;
     for_each_launch(schedule_, op, [&](const GraphNode& node) {

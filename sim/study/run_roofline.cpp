@@ -135,9 +135,7 @@ class RunTotals {
 double link_ceiling(const Machine& machine, int gpus) {
   const Fabric& fabric = machine.fabric;
   const int peers = std::min(gpus, machine.gpus_per_node) - 1;
-  const double nics = nics_of_node(machine);
-  const double network =
-      gpus > machine.gpus_per_node ? fabric.network_gb_per_s * nics / machine.gpus_per_node : 0;
+  const double network = gpus > machine.gpus_per_node ? fabric.network_gb_per_s : 0;
   if (peers < 1) return network;
   const int links = fabric.kind == LinkKind::mesh   ? peers
                     : fabric.kind == LinkKind::ring ? std::min(peers, 2)

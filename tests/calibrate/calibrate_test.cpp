@@ -44,7 +44,6 @@ Machine true_machine() {
   machine.gpus_per_node = kGpus;
   machine.gpu.cus_per_xcd = kComputeUnits;
   machine.gpu.boost_clock_ghz = kBoostGhz;
-  machine.gpu.l2_write_back = true;
   for (MatrixRate& rate : machine.gpu.matrix) {
     rate.load_clock_ghz = 1.5;
     rate.issue_efficiency = 0.9;
@@ -57,7 +56,6 @@ Machine true_machine() {
                                                            {"gpu.passed_op_time", 450},
                                                            {"gpu.sent_signal_time", 400},
                                                            {"gpu.meet_time", 550},
-                                                           {"gpu.matmul_start_time", 750},
                                                            {"gpu.specialised_copy_efficiency", 0.8},
                                                            {"gpu.matmul_spread", kSpread},
                                                            {"gpu.matrix.bf16.light_clock", 1.8},
@@ -188,8 +186,6 @@ Machine wrong_machine(double factor) {
   machine.gpus_per_node = kGpus;
   machine.gpu.cus_per_xcd = kComputeUnits;
   machine.fabric.arbitration_spread = 0;
-  machine.gpu.l2_write_back = true;           // nothing is fitted that tells it
-  machine.interpreter.matmul_start_ns = 300;  // fitted only where the base has one
   for (Parameter& parameter : machine.parameters) {
     if (parameter.key == "gpu.cus_per_xcd") parameter.value = kComputeUnits;
   }

@@ -35,7 +35,7 @@ inline Machine amd_node() {
   gpu.hbm_latency_ns = 400;
   gpu.cu_store_gb_per_s = 100;
   machine.host.kernel_gap_ns = 2e3;
-  machine.copy_engine = {4, 50, 1500, 0};
+  machine.copy_engine = {4, 50, 1500};
   machine.library.channels = 16;
   machine.library.channel_gb_per_s = 10;
   return machine;

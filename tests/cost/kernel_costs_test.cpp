@@ -22,7 +22,6 @@ Machine measured() {
   own.guarded_copy_ns = 380;
   own.guarded_copy_gb_per_s = 37;
   own.guarded_copy_least_ns = 740;
-  own.matmul_start_ns = 700;
   own.meet_ns = 90;
   own.ragged_copy_ns = 1000;
   own.split_line_bytes = 12;
@@ -50,7 +49,7 @@ TEST(KernelCosts, OfAVendorAreNoneOfTheInterpreters) {
   const Machine machine = measured();
   const KernelCosts vendor = costs(machine, KernelProfile::vendor);
   EXPECT_EQ(vendor.matmul_step_clk + vendor.matmul_op_ns + vendor.store_op_ns + vendor.copy_op_ns, 0);
-  EXPECT_EQ(vendor.cold_start_ns + vendor.matmul_start_ns + vendor.meet_ns + vendor.ragged_copy_ns, 0);
+  EXPECT_EQ(vendor.cold_start_ns + vendor.meet_ns + vendor.ragged_copy_ns, 0);
   EXPECT_FALSE(vendor.knows_guarded_copies());
   EXPECT_EQ(vendor.split_line_bytes + vendor.sector_end_bytes + vendor.ragged_end_bytes, 0);
   EXPECT_GT(vendor.most_operand_stages, machine.interpreter.most_operand_stages);
@@ -73,7 +72,7 @@ TEST(KernelCosts, OfTritonAreTheInterpretersWithoutReadingOperations) {
   const KernelCosts triton = costs(machine, KernelProfile::triton);
   EXPECT_EQ(triton.matmul_op_ns + triton.copy_op_ns + triton.store_op_ns + triton.stage_op_ns, 0);
   EXPECT_EQ(triton.guarded_op_ns() + triton.guarded_copy_least_ns, 0);
-  EXPECT_EQ(triton.matmul_start_ns + triton.meet_ns, 0);
+  EXPECT_EQ(triton.meet_ns, 0);
   // What any kernel has that nobody has tuned by hand:
   EXPECT_EQ(triton.matmul_step_clk, 250);
   EXPECT_EQ(triton.cold_start_ns, 900);
@@ -108,17 +107,13 @@ TEST(RunByInterpreter, LeavesNothingThatStandsForALibrary) {
   schedule.kernels.resize(2);
   schedule.kernels[0].profile = KernelProfile::vendor;
   schedule.kernels[1].profile = KernelProfile::triton;
-  schedule.kernels[0].start_ns = 1;
-  schedule.kernels[0].matmul_share = 0.5;
-  schedule.kernels[0].workgroup_gb_per_s = 2;
-  schedule.kernels[0].remote_store_gb_per_s = 3;
+  schedule.kernels[0].library = {LibraryRoutine::all_gather, 2, 1024, 4};
+  schedule.kernels[1].payload_share = 0.5;
   run_by_interpreter(schedule);
   for (const Kernel& kernel : schedule.kernels) {
     EXPECT_EQ(kernel.profile, KernelProfile::interpreter);
-    EXPECT_EQ(kernel.start_ns, 0);
-    EXPECT_EQ(kernel.matmul_share, 1);
-    EXPECT_EQ(kernel.workgroup_gb_per_s, 0);
-    EXPECT_EQ(kernel.remote_store_gb_per_s, 0);
+    EXPECT_EQ(kernel.library, LibraryKernel{});
+    EXPECT_EQ(kernel.payload_share, 1);
   }
 }
 

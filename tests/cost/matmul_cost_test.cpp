@@ -170,7 +170,7 @@ TEST(MatmulCost, WithWgmmaStepsOfPaddedRowsTakeWhatFullOnesTakeThoughTheyLoadLes
 TEST(MatmulCost, WithWgmmaTurnsATileOfFewRowsAroundInKernelsThatDo) {
   const Gpu gpu = example::nvidia_node().gpu;
   KernelCosts costs;
-  costs.turns_products = true;
+  costs.tuned = true;
   EXPECT_EQ(step_ns(gpu, DType::fp16, {16, 256, 64, 4, Pipeline::overlapped}, costs),
             step_ns(gpu, DType::fp16, {256, 16, 64, 4, Pipeline::overlapped}, costs));
 }

@@ -41,6 +41,19 @@ struct Bench {
   explicit Bench(Machine of) : machine(std::move(of)) {
     schedule.ranks = 2;
     schedule.buffers.push_back({"T", DType::fp16, 1024, 1024, 128, 128});
+    schedule.kernels.resize(1);
+  }
+
+  Kernel& kernel() { return schedule.kernels[0]; }
+  const Kernel& kernel() const { return schedule.kernels[0]; }
+  // What its workgroups reach at most: all moves, or stores to the peer.
+  void limit(double gb_per_s) {
+    machine.library.slice_copy_gb_per_s = gb_per_s;
+    kernel().library = {.routine = LibraryRoutine::block_copy, .channels = 1};
+  }
+  void limit_remote_stores(double gb_per_s) {
+    machine.gpu.post_ns = kTileBytes / gb_per_s;
+    kernel().library = {LibraryRoutine::posts, 2, kTileBytes};
   }
 
   Op op(OpKind kind, std::int16_t rank, std::int16_t src_rank = 0) const {
@@ -58,8 +71,8 @@ struct Bench {
     const Topology topology = build_topology(machine, schedule.ranks);
     const MoveCosts moves(schedule, machine, costs, topology);
     const Move move = move_of(op, 0);
-    met.gb_per_s = moves.workgroup_gb_per_s(kernel, move.kind, sharers);
-    return tile_bytes(schedule, op) / moves.gb_per_s_alone(kernel, op, move, met);
+    met.gb_per_s = moves.workgroup_gb_per_s(0, move.kind, sharers);
+    return tile_bytes(schedule, op) / moves.gb_per_s_alone(kernel(), op, move, met);
   }
   LinkRates links(KernelProfile profile, Traffic traffic) const {
     const CostTable costs(machine);
@@ -69,7 +82,6 @@ struct Bench {
 
   Machine machine;
   Schedule schedule;
-  Kernel kernel;
   Rect rect = kTile;
   std::int32_t sharers = 1;
 };
@@ -149,11 +161,11 @@ TEST(MoveCost, TheUnitIsSharedAndTheKernelLimitsItself) {
   };
   bench.sharers = 4;
   EXPECT_NEAR(store_ns(1), kTileBytes / 6.5, 1e-9);
-  bench.kernel.workgroup_gb_per_s = 10;
+  bench.limit(10);
   EXPECT_NEAR(store_ns(0), kTileBytes / 10, 1e-9);
   EXPECT_NEAR(store_ns(1), kTileBytes / 6.5, 1e-9);
-  bench.kernel.remote_store_gb_per_s = 4;
-  EXPECT_NEAR(store_ns(0), kTileBytes / 10, 1e-9);
+  bench.limit_remote_stores(4);
+  EXPECT_NEAR(store_ns(0), kTileBytes / 12.5, 1e-9);
   EXPECT_NEAR(store_ns(1), kTileBytes / 4, 1e-9);
   EXPECT_DOUBLE_EQ(bench.ns(bench.op(OpKind::load, 1)), 1500 + 400 + kTileBytes / 5);  // 20 for four
 }
@@ -174,7 +186,7 @@ TEST(MoveCost, OfALoneCopyIsItsOwnWhereThatIsKnown) {
   bench.rect = {0, 0, 1, 128};  // moved long before
   EXPECT_DOUBLE_EQ(bench.ns(bench.op(OpKind::copy, 0), lone), 600 + 740 + 40);
   // A kernel that multiplies has the registers for more.
-  bench.kernel.tile = {128, 128, 64, 8, Pipeline::serial};
+  bench.kernel().tile = {128, 128, 64, 8, Pipeline::serial};
   EXPECT_DOUBLE_EQ(bench.ns(bench.op(OpKind::copy, 0), lone), 600 + 400 + 40 + 256.0 / 50);
 }
 
@@ -185,7 +197,7 @@ TEST(MoveCost, KernelsThatMultiplyCopyAtAShareAndAllAtTheClockOfTheirUnit) {
   const Op copy = bench.op(OpKind::copy, 1);
   EXPECT_DOUBLE_EQ(bench.ns(copy), alone_ns);
   EXPECT_DOUBLE_EQ(bench.ns(copy, {.clock_share = 0.5}), alone_ns / 0.5);
-  bench.kernel.tile = {128, 128, 64, 8, Pipeline::serial};
+  bench.kernel().tile = {128, 128, 64, 8, Pipeline::serial};
   EXPECT_DOUBLE_EQ(bench.ns(copy), alone_ns / 0.8);
   EXPECT_DOUBLE_EQ(bench.ns(bench.op(OpKind::store, 1)), 100 + kTileBytes / 26);
 }
@@ -196,7 +208,7 @@ TEST(MoveCost, OfSumsHasTheAdditionsAndOfAVendorsNoSecondLatency) {
   bench.machine.interpreter.accumulate_gb_per_s = 100;
   EXPECT_DOUBLE_EQ(bench.ns(bench.op(OpKind::reduce, 0), met),
                    600 + 400 + kTileBytes / 100 + kTileBytes / 40);
-  bench.kernel.profile = KernelProfile::vendor;
+  bench.kernel().profile = KernelProfile::vendor;
   EXPECT_DOUBLE_EQ(bench.ns(bench.op(OpKind::reduce, 0), met), kTileBytes / 40);
   EXPECT_DOUBLE_EQ(bench.ns(bench.op(OpKind::load, 0), met), 600 + kTileBytes / 40);
 }
@@ -213,9 +225,9 @@ TEST(MoveCost, OfRaggedRowsIsMoreForCopiesAndOnLinks) {
   const CostTable table(bench.machine);
   const Topology topology = build_topology(bench.machine, 2);
   const MoveCosts moves(bench.schedule, bench.machine, table, topology);
-  EXPECT_DOUBLE_EQ(moves.link_cost(bench.kernel, bench.op(OpKind::store, 1), false), 1 + 2 * 64.0 / 256);
+  EXPECT_DOUBLE_EQ(moves.link_cost(bench.kernel(), bench.op(OpKind::store, 1), false), 1 + 2 * 64.0 / 256);
   bench.rect = kTile;
-  EXPECT_EQ(moves.link_cost(bench.kernel, bench.op(OpKind::store, 1), false), 1);
+  EXPECT_EQ(moves.link_cost(bench.kernel(), bench.op(OpKind::store, 1), false), 1);
 }
 
 TEST(LinkRates, AreThoseOfTheTrafficAndOfWhoStores) {
@@ -266,11 +278,14 @@ RC_GTEST_PROP(MoveCostLaw, NothingThatAMoveMeetsMakesItFasterThanItsBounds, ()) 
   costs.ragged_copy_ns = any_between(0, 300);
   costs.accumulate_gb_per_s = any_between(0, 100);
   costs.specialised_copy_efficiency = any_between(0, 10) / 10;
-  bench.kernel.profile =
+  bench.kernel().profile =
       *rc::gen::element(KernelProfile::interpreter, KernelProfile::triton, KernelProfile::vendor);
-  bench.kernel.workgroup_gb_per_s = any_between(0, 30);
-  bench.kernel.remote_store_gb_per_s = any_between(0, 30);
-  if (*rc::gen::arbitrary<bool>()) bench.kernel.tile = {128, 128, 64, 8, Pipeline::serial};
+  if (*rc::gen::arbitrary<bool>()) {
+    bench.limit(any_between(0, 30));
+  } else {
+    bench.limit_remote_stores(any_between(1, 30));
+  }
+  if (*rc::gen::arbitrary<bool>()) bench.kernel().tile = {128, 128, 64, 8, Pipeline::serial};
   bench.rect = {0, *rc::gen::inRange(0, 64), *rc::gen::inRange(1, 257), *rc::gen::inRange(1, 257)};
   const auto kind =
       *rc::gen::element(OpKind::load, OpKind::store, OpKind::copy, OpKind::reduce, OpKind::atomic_add);
@@ -287,7 +302,7 @@ RC_GTEST_PROP(MoveCostLaw, NothingThatAMoveMeetsMakesItFasterThanItsBounds, ()) 
   const CostTable table(bench.machine);
   const Topology topology = build_topology(bench.machine, 2);
   const MoveCosts moves(bench.schedule, bench.machine, table, topology);
-  const double bound_ns = tile_bytes(bench.schedule, op) / moves.workgroup_gb_per_s(bench.kernel, move.kind);
+  const double bound_ns = tile_bytes(bench.schedule, op) / moves.workgroup_gb_per_s(0, move.kind);
   bench.sharers = *rc::gen::inRange(1, 9);
   constexpr double kRounding = 1 + 1e-12;
   RC_ASSERT(bound_ns <= expected_ns * kRounding);

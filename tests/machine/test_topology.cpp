@@ -91,17 +91,6 @@ TEST(Topology, LeavesOfAFatTreeJoinTheNicsOfTheirNodes) {
   EXPECT_EQ(topology.edges[static_cast<std::size_t>(topology.routes[3][4][2])].raw_gb_per_s, 4 * 50);
 }
 
-TEST(Topology, GpusWithoutANicOfTheirOwnShareOne) {
-  Machine machine = two_nodes(LinkKind::mesh);
-  machine.gpus_per_node = 4;
-  machine.network.nics_per_node = 2;
-  const Topology topology = build_topology(machine, 8);
-  EXPECT_EQ(topology.routes[0][4][1], topology.routes[1][5][1]);
-  EXPECT_NE(topology.routes[0][4][1], topology.routes[2][4][1]);
-  EXPECT_EQ(names_of(topology, 3, 6),
-            (std::vector<std::string>{"gpu3->port1", "port1->network", "network->port3", "port3->gpu6"}));
-}
-
 TEST(Topology, RoutesInARingTakeTheShorterWayAndShareItsLinks) {
   Machine machine = find_machine("mi300x-8");
   machine.fabric.kind = LinkKind::ring;
@@ -190,7 +179,6 @@ RC_GTEST_PROP(Topology, RoutesAreWalksBetweenTheirEnds, ()) {
   machine.gpus_per_node = *rc::gen::inRange(1, 9);
   machine.network.kind =
       *rc::gen::element(NetworkKind::one_switch, NetworkKind::rails, NetworkKind::fat_tree);
-  machine.network.nics_per_node = *rc::gen::inRange(0, machine.gpus_per_node + 1);
   machine.network.nodes_per_leaf = *rc::gen::inRange(0, 4);
   const int gpus = *rc::gen::inRange(1, machine.gpu_count() + 1);
   const Topology topology = build_topology(machine, gpus);

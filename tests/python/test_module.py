@@ -183,6 +183,8 @@ def test_what_nothing_orders_is_found_refused_and_seen_when_executed(machine):
         (lambda b, k: b.kernel("odd", 0, colour=1), ["colour"]),
         (lambda b, k: b.kernel("odd", 0, placement="everywhere"), ["persistent"]),
         (lambda b, k: b.kernel("odd", 0, start_ns=float("nan")), ["start_ns"]),
+        (lambda b, k: b.kernel("odd", 0, library={"routine": "all-red"}), ["library", "all-red"]),
+        (lambda b, k: b.kernel("odd", 0, library={"routine": "gemm", "rate": 1}), ["library", "rate"]),
         (lambda b, k: b.workgroup(7), ["kernel", "7"]),
         (lambda b, k: (b.workgroup(k), b.load(3, (0, 0, 1, 1), 0)), ["buffer", "3"]),
         (lambda b, k: (b.workgroup(k), b.wait(0, 0)), ["flags", "0"]),

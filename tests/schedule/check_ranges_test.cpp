@@ -1,5 +1,6 @@
 #include "model/schedule/check.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -39,24 +40,43 @@ TEST(CheckRanges, TilesOutsideTheirBufferAreRefused) {
                  Kind::out_of_range, kFirstOperation + "(copy)", "C[505:513");
 }
 
-TEST(CheckRanges, RateLimitsThatAreNoRateAreRefused) {
+TEST(CheckRanges, LibraryKernelsWithoutWhatTheirRatesFollowFromAreRefused) {
   Schedule schedule = one_workgroup([](auto& s) { s.builder.load(s.c, {0, 0, 8, 8}, 0); });
-  schedule.kernels[0].remote_store_gb_per_s = -1;
-  expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0",
-                 "remote_store_gb_per_s is -1; give 0 for no limit, or a rate of at least 1e-09");
-  schedule.kernels[0].remote_store_gb_per_s = 0;
-  schedule.kernels[0].workgroup_gb_per_s = 1e-20;
-  expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0", "workgroup_gb_per_s is 1e-20; give 0");
-}
-
-TEST(CheckRanges, SharesOfTheMatrixRateThatTakeForEverAreRefused) {
-  Schedule schedule = one_workgroup([](auto& s) { s.builder.load(s.c, {0, 0, 8, 8}, 0); });
-  for (const double share : {0.0, 1e-308, 1e-20, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
-    schedule.kernels[0].matmul_share = share;
-    expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0", "give a share from 0.001 to 1");
-  }
-  schedule.kernels[0].matmul_share = 0.001;
+  LibraryKernel& library = schedule.kernels[0].library;
+  const LibraryKernel sound{LibraryRoutine::all_reduce, 2, 1024, 4, 1, 2};
+  library = sound;
   expect_sound(schedule);
+  const auto expect_refused = [&](const LibraryKernel& kernel, const std::string& why) {
+    library = kernel;
+    expect_finding(schedule, Kind::out_of_range, "kernel 'k' rank 0", "library: " + why);
+  };
+  for (const double bytes : {-1.0, 1e19, std::numeric_limits<double>::quiet_NaN()}) {
+    LibraryKernel kernel = sound;
+    kernel.bytes = bytes;
+    expect_refused(kernel, "bytes is");
+  }
+  for (const LibraryKernelCount& count : kLibraryKernelCounts) {
+    LibraryKernel kernel = sound;
+    kernel.*count.member = -1;
+    expect_refused(kernel, std::string(count.name) + " is -1; give a number from");
+  }
+  expect_refused({LibraryRoutine::all_gather, 0, 1024, 4}, "ranks is 0; give a number from 1");
+  expect_refused({LibraryRoutine::all_gather, 2, 1024, 0}, "channels is 0; give a number from 1");
+  expect_refused({LibraryRoutine::all_reduce, 2, 1024, 4, 0}, "chunks is 0; give a number from 1");
+  expect_refused({LibraryRoutine::block_copy}, "channels is 0; give a number from 1");
+  expect_refused({LibraryRoutine::posts, 0, 1024}, "ranks is 0; give a number from 1");
+  expect_refused({LibraryRoutine::posts, 1}, "bytes is 0; give a number from 1");
+  expect_refused({LibraryRoutine::dispatches}, "bytes is 0; give a number from 1");
+  LibraryKernel everybody = sound;
+  everybody.ranks = schedule.ranks + 1;
+  expect_refused(everybody,
+                 fmt::format("ranks is {0}; give a number from 1 to {1}", everybody.ranks, schedule.ranks));
+  expect_refused({LibraryRoutine::none, 2}, "it has no routine");
+  schedule.kernels[0].payload_share = 0.5;
+  expect_refused(sound, "payload_share is 0.5 beside it");
+  schedule.kernels[0].payload_share = 1;
+  schedule.kernels[0].start_ns = 700;
+  expect_refused({LibraryRoutine::plain}, "start_ns is 700 beside it");
 }
 
 TEST(CheckRanges, StartsThatNoClockReachesAreRefused) {

@@ -246,16 +246,29 @@ TEST(ScheduleJson, NumbersThatOverflowAreRefused) {
                {"ops[1].rank: 40000 is not allowed; give an integer from 0 to 32767"});
 }
 
-TEST(ScheduleJson, RatesSoLowThatTimesWouldOverflowAreRefused) {
-  for (const std::string key : {"workgroup_gb_per_s", "remote_store_gb_per_s"}) {
-    const auto with_rate = [&key](const std::string& rate) {
-      return R"({"schema": "tritax.schedule/1", "ranks": 1, "host": [[]], "kernels": [{"name": "k", ")" +
-             key + "\": " + rate + ", \"workgroups\": []}]}";
-    };
-    expect_error(with_rate("1e-307"), {"s.json: kernels[0]." + key + ": 1e-307", "0 for no limit", "1e-09"});
-    EXPECT_EQ(error_of(with_rate("0")), "no error");
-    EXPECT_EQ(error_of(with_rate("0.5")), "no error");
+std::string with_kernel_key(const std::string& key_and_value) {
+  return R"({"schema": "tritax.schedule/1", "ranks": 1, "host": [[]], "kernels": [{"name": "k", )" +
+         key_and_value + ", \"workgroups\": []}]}";
+}
+
+TEST(ScheduleJson, RatesOfEarlierVersionsAreRefusedWithWhatToDo) {
+  for (const std::string key : {"workgroup_gb_per_s", "remote_store_gb_per_s", "matmul_share"}) {
+    expect_error(with_kernel_key("\"" + key + "\": 0.5"),
+                 {"s.json: kernels[0]." + key + ": 0.5 is not allowed; a schedule has no " + key,
+                  "\"library\"", "write the schedule again"});
   }
+}
+
+TEST(ScheduleJson, AKernelOfALibraryIsNamedWithWhatItsRatesFollowFrom) {
+  const std::string text =
+      R"("library": {"routine": "all-reduce", "bytes": 1e6, "ranks": 8, "channels": 24, "chunks": 4, "flags": 2})";
+  const LibraryKernel expected{LibraryRoutine::all_reduce, 8, 1e6, 24, 4, 2};
+  EXPECT_EQ(schedule_from_json(with_kernel_key(text), "s.json").kernels[0].library, expected);
+  expect_error(with_kernel_key(R"("library": {"routine": "all-red"})"),
+               {"kernels[0].library.routine", "all-red", "all-reduce"});
+  expect_error(with_kernel_key(R"("library": {"routine": "gemm", "rate": 1})"),
+               {"kernels[0].library", "rate"});
+  expect_error(with_kernel_key(R"("library": {"bytes": 1})"), {"'routine' is missing"});
 }
 
 TEST(ScheduleJson, AMissingKeyIsNamed) {

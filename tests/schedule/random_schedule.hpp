@@ -109,10 +109,12 @@ inline Kernel random_kernel(int ranks) {
   kernel.profile = static_cast<KernelProfile>(below(kKernelProfileCount));
   kernel.cu_begin = below(100);
   kernel.cu_end = below(300);
-  kernel.workgroup_gb_per_s = *rc::gen::element(0.0, 25.0, 1e-7, 0.1);
-  kernel.remote_store_gb_per_s = *rc::gen::element(0.0, 7.45, 1e-7, 0.1);
+  kernel.library.routine = static_cast<LibraryRoutine>(below(static_cast<int>(kLibraryRoutineNames.size())));
+  if (kernel.library.routine != LibraryRoutine::none) {
+    kernel.library.bytes = *rc::gen::element(0.0, 1024.0, 0.1, 1e15);
+    for (const LibraryKernelCount& count : kLibraryKernelCounts) kernel.library.*count.member = below(300);
+  }
   kernel.payload_share = *rc::gen::element(1.0, 0.5, 0.9375);
-  kernel.matmul_share = *rc::gen::element(1.0, 0.25);
   kernel.start_ns = *rc::gen::element(0.0, 7150.0, 0.1);
   kernel.registers_filled = below(2) == 1;
   return kernel;

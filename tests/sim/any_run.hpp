@@ -42,8 +42,6 @@ struct AnyRun {
 inline AnyRun any_run() {
   AnyRun run;
   run.machine = small(find_machine(*rc::gen::elementOf(shipped_machines())));
-  run.machine.gpu.l2_write_back = *rc::gen::arbitrary<bool>();
-  run.machine.interpreter.matmul_start_ns = *rc::gen::element(0.0, 700.0);
   run.workload.gpus = *rc::gen::inRange(1, std::min(8, run.machine.gpu_count()) + 1);
   run.workload.m = *rc::gen::inRange(1, 1500);
   run.workload.n = *rc::gen::inRange(run.workload.gpus, 3000);

@@ -166,7 +166,7 @@ TEST(Counters, AddUpForAttentionToo) {
 // GPU 0 pulls a tile from GPU 1, whose memory it comes from, at 10 GB/s.
 TEST(Counters, OfACopyEngineAreThoseOfTheGpuThatItReads) {
   Machine machine = hand::machine(2);
-  machine.copy_engine = {1, 10, 500, 0};
+  machine.copy_engine = {1, 10, 500};
   Draft draft(2);
   draft.builder.host_copy(0, 0, draft.c, Draft::tile(0), 0, draft.a, 0, 0, 1);
   const Schedule schedule = draft.builder.finish();

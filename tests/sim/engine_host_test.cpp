@@ -65,14 +65,16 @@ TEST(Kernel, BeginsAfterItsOwnStartTimeWhichIsLaunchTax) {
   draft.builder.launch(0, kernel);
   draft.builder.host(0, HostOpKind::stream_synchronize);
   Schedule schedule = draft.builder.finish();
-  const Observed at_once = run(schedule, with_host_costs());
-  schedule.kernels[0].start_ns = 7150;
-  const Observed later = run(schedule, with_host_costs());
+  Machine machine = with_host_costs();
+  machine.library.kernel_start_ns = 7150;
+  const Observed at_once = run(schedule, machine);
+  schedule.kernels[0].library.routine = LibraryRoutine::plain;
+  const Observed later = run(schedule, machine);
   EXPECT_NEAR(later.result.makespan_ns, at_once.result.makespan_ns + 7150, kExact);
   EXPECT_NEAR(later.result.account.launch_ns, at_once.result.account.launch_ns + 7150, kExact);
   SimulationOptions free;
   free.counterfactual.free_launches = true;
-  EXPECT_NEAR(simulate(schedule, with_host_costs(), free).makespan_ns,
+  EXPECT_NEAR(simulate(schedule, machine, free).makespan_ns,
               at_once.result.makespan_ns - at_once.result.account.launch_ns, kExact);
 }
 

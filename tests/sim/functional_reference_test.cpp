@@ -219,7 +219,7 @@ TEST(FunctionalReference, AnAllGatherThatSendsTheWrongRowsIsWrong) {
   knobs.comm_tile_m = knobs.comm_tile_n = 16;
   for (const bool library : {false, true}) {
     Schedule schedule = library ? library_all_gather_schedule(workload, machine_of_eight_units())
-                                : all_gather_schedule(workload, machine_of_eight_units(), knobs);
+                                : all_gather_schedule(workload, knobs);
     expect_as_referenced(schedule);
     for (Op& op : schedule.ops) {
       if (op.kind == OpKind::load && op.rect.row > 0) op.rect.row -= 1;

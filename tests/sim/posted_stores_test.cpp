@@ -34,7 +34,7 @@ double gather_ns(const Machine& machine, int workgroups, std::int64_t posted_byt
   workload.posted_bytes_per_peer = posted_bytes;
   GemmKnobs knobs;
   knobs.comm_cus = workgroups;
-  const Schedule schedule = all_gather_schedule(workload, machine, knobs);
+  const Schedule schedule = all_gather_schedule(workload, knobs);
   const double time_ns = simulate(schedule, machine).makespan_ns;
   EXPECT_LE(time_bound(schedule, machine, build_topology(machine, 2)).total_ns, time_ns * (1 + 1e-9));
   return time_ns;
@@ -84,7 +84,7 @@ TEST(PostedStores, AreThoseThatGoToPeers) {
     draft.builder.launch(0, kernel);
     draft.builder.host(0, HostOpKind::device_synchronize);
     Schedule schedule = draft.builder.finish();
-    schedule.kernels[0].remote_store_gb_per_s = kPostedRate / 4;
+    schedule.kernels[0].library = {LibraryRoutine::posts, 2, kWindow / 4};
     return hand::run(schedule, machine).result.makespan_ns;
   };
   const double fast_ns = kTileBytes / kPostedRate;

@@ -29,11 +29,13 @@ TEST(Vendor, KernelOfAnOlderGenerationReachesItsShareOfTheMatrixCores) {
     Kernel gemm;
     gemm.name = "gemm";
     gemm.tile = {kTile, kTile, kTile, 4, Pipeline::serial};
-    gemm.matmul_share = share;
+    gemm.library.routine = share < 1 ? LibraryRoutine::gemm_odd_rows : LibraryRoutine::gemm;
     const std::int32_t kernel = draft.builder.kernel(std::move(gemm));
     draft.builder.workgroup(kernel);
     draft.matmul(0);
-    EXPECT_NEAR(run(launched(draft, kernel), hand::machine()).result.makespan_ns, kStepNs / share, kExact);
+    Machine machine = hand::machine();
+    machine.library.odd_row_share = share;
+    EXPECT_NEAR(run(launched(draft, kernel), machine).result.makespan_ns, kStepNs / share, kExact);
   }
 }
 

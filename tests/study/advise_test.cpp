@@ -41,7 +41,6 @@ Values any_knobs(const KnobSpace& space) {
 RC_GTEST_PROP(TimeBoundLaw, NeverExceedsTheSimulatedTime, ()) {
   const auto machines = shipped_machines();
   Machine machine = find_machine(*rc::gen::elementOf(machines));
-  machine.gpu.l2_write_back = *rc::gen::arbitrary<bool>();
   GemmAllScatter workload;
   workload.gpus = *rc::gen::inRange(1, std::min(8, machine.gpu_count()) + 1);
   workload.m = *rc::gen::inRange(1, 4000);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "model/cost/kernel_rates.hpp"
 #include "model/workloads/all_gather/schedule.hpp"
 #include "tests/workloads/bytes_by_peer.hpp"
 
@@ -15,7 +16,7 @@ TEST(AllGatherSchedule, LoadsATileOnceAndStoresItToEveryRank) {
   knobs.comm_tile_m = 32;
   knobs.comm_tile_n = 32;
   knobs.comm_cus = 5;
-  const Schedule schedule = all_gather_schedule(workload, find_machine("mi355x-8"), knobs);
+  const Schedule schedule = all_gather_schedule(workload, knobs);
   for (int rank = 0; rank < 4; ++rank) {
     EXPECT_EQ(schedule.kernels.at(static_cast<std::size_t>(rank)).workgroups.size(), 5u);
     auto moved = bytes_by_peer(schedule, rank);
@@ -39,7 +40,8 @@ TEST(AllGatherSchedule, LimitsAWorkgroupThatPostsLittleByTheTimeOfItsIterations)
   const auto limit = [&](std::int64_t posted, int gpus) {
     workload.posted_bytes_per_peer = posted;
     workload.gpus = gpus;
-    return all_gather_schedule(workload, machine, knobs).kernels.at(0).remote_store_gb_per_s;
+    const Schedule schedule = all_gather_schedule(workload, knobs);
+    return kernel_rates(machine, schedule.kernels.at(0)).remote_store_gb_per_s;
   };
   EXPECT_DOUBLE_EQ(limit(2048, 8), 7 * 2048 / 2400.0);
   EXPECT_DOUBLE_EQ(limit(1024, 8), 7 * 1024 / 2400.0);

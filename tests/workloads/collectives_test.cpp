@@ -8,6 +8,7 @@
 
 #include "model/core/csv.hpp"
 #include "model/core/error.hpp"
+#include "model/cost/kernel_rates.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
@@ -133,7 +134,7 @@ TEST(LibraryAllReduce, OfAFewBytesRaisesNoFlagsForNothing) {
   const Problem few = collective_of(all_reduce(), 1, 8, DType::fp32, 8);
   const Pattern& library = find_pattern(all_reduce(), "library", "test");
   const Schedule schedule = sums::built(library, few, machine, Values(all_reduce().knobs));
-  EXPECT_EQ(schedule.kernels[0].payload_share, 0.5);
+  EXPECT_EQ(kernel_rates(machine, schedule.kernels[0]).payload_share, 0.5);
   int to_peers = 0;
   for (const Workgroup& workgroup : schedule.kernels[0].workgroups) {
     for (const Op& op : ops_of(schedule, workgroup))
@@ -141,7 +142,8 @@ TEST(LibraryAllReduce, OfAFewBytesRaisesNoFlagsForNothing) {
   }
   EXPECT_EQ(to_peers, 7 + 7);  // a summand and a sum for each
   const Problem many = collective_of(all_reduce(), 1024, 256, DType::fp32, 8);
-  EXPECT_EQ(sums::built(library, many, machine, Values(all_reduce().knobs)).kernels[0].payload_share, 1);
+  const Schedule of_many = sums::built(library, many, machine, Values(all_reduce().knobs));
+  EXPECT_EQ(kernel_rates(machine, of_many.kernels[0]).payload_share, 1);
 }
 
 // RCCL's algorithms for small all-to-alls: 1, 2 or 4 channels of all pairs, by all that a GPU has.
@@ -155,11 +157,12 @@ TEST(LibraryAllToAll, OfSmallBlocksOfOneSizeGoesAllPairsWithFlagsInTheData) {
   for (const auto& [rows, channels] :
        {std::pair{72, 1}, std::pair{80, 2}, std::pair{1520, 2}, std::pair{1528, 4}, std::pair{4096, 4}}) {
     const Kernel kernel = kernel_of(rows, 64);  // 128 bytes a row: 9 KiB, 190 KiB and 512 KiB
-    EXPECT_EQ(kernel.payload_share, 0.5) << rows;
+    EXPECT_EQ(kernel_rates(machine, kernel).payload_share, 0.5) << rows;
     EXPECT_EQ(kernel.workgroups.size(), static_cast<std::size_t>(8 * channels)) << rows;
   }
-  EXPECT_EQ(kernel_of(4104, 64).payload_share, 1);
-  EXPECT_EQ(kernel_of(73, 64).payload_share, 1);  // one block has a row more: sends and receives
+  EXPECT_EQ(kernel_rates(machine, kernel_of(4104, 64)).payload_share, 1);
+  EXPECT_EQ(kernel_rates(machine, kernel_of(73, 64)).payload_share,
+            1);  // one block has a row more: sends and receives
 }
 
 // Sends of 7 peers after each other are replaced by one turn.

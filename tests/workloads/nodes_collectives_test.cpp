@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "model/cost/kernel_rates.hpp"
 #include "model/cost/nodes_cost.hpp"
 #include "model/workloads/registry.hpp"
 #include "sim/simulate.hpp"
@@ -224,7 +225,8 @@ TEST(NodesProtocol, CarriesFlagsOverNicsWhereTheyTravelInTheData) {
   machine.gpu.cus_per_xcd = 10;
   for (const char* workload : {"all-gather", "all-reduce"}) {
     const Schedule schedule = library_on(machine, matrix_on(machine, workload, 64, 64));
-    for (const Kernel& kernel : schedule.kernels) EXPECT_EQ(kernel.payload_share, 0.5) << workload;
+    for (const Kernel& kernel : schedule.kernels)
+      EXPECT_EQ(kernel_rates(machine, kernel).payload_share, 0.5) << workload;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/cost/kernel_rates.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "tests/cost/example_machines.hpp"
@@ -310,7 +311,7 @@ TEST(Library, SynchronisesTheHostBetweenGemmAndCollectiveAndCopiesIntoPlaceWhere
                                      HostOpKind::device_synchronize, HostOpKind::barrier}));
   const Kernel& gather = kernel_of(schedule, 4, "all_gather");
   EXPECT_EQ(gather.workgroups.size(), 16u);
-  EXPECT_EQ(gather.remote_store_gb_per_s, 10);
+  EXPECT_EQ(kernel_rates(example::amd_node(), gather).remote_store_gb_per_s, 10);
   for (const Workgroup& channel : gather.workgroups) EXPECT_LE(channel.op_count, 8u * 8 + 1 + 14);
 }
 
@@ -353,7 +354,7 @@ TEST(Library, CopiesTheOwnBlockAsWellAndKeepsThePaceOfAChannelOnLinksOnly) {
     }
   }
   EXPECT_EQ(own, static_cast<double>(kPaperShape.m) * static_cast<double>(kPaperShape.n) / 8 * 2);
-  EXPECT_EQ(gather.workgroup_gb_per_s, 0);
+  EXPECT_EQ(kernel_rates(example::amd_node(), gather).workgroup_gb_per_s, 0);
 }
 
 TEST(Library, SplitsADeepProductOfFewTilesAlongKAndAddsThePartsUp) {
@@ -379,7 +380,8 @@ TEST(Library, TakesTheProtocolForSmallMessagesOnlyWhileItIsFaster) {
   const auto pace_of = [&](std::int64_t m) {
     const Schedule schedule = build("library", {m, 1024, 1024, DType::fp16, 8}, GemmKnobs{}, machine);
     const Kernel& gather = kernel_of(schedule, 0, "all_gather");
-    return std::pair{gather.start_ns, gather.remote_store_gb_per_s};
+    const KernelRates rates = kernel_rates(machine, gather);
+    return std::pair{rates.start_ns, rates.remote_store_gb_per_s};
   };
   EXPECT_EQ(pace_of(64), (std::pair{5e3, machine.library.small_channel_gb_per_s}));
   EXPECT_EQ(pace_of(1 << 16), (std::pair{20e3, machine.library.channel_gb_per_s}));
@@ -392,7 +394,7 @@ TEST(Library, TakesOneProtocolThoughBlocksDiffer) {
   machine.library.small_channel_gb_per_s = machine.library.channel_gb_per_s / 4;
   for (std::int64_t m = 256; m < 8192; m += 256) {
     const Schedule schedule = build("library", {m, 1025, 256, DType::fp16, 8}, GemmKnobs{}, machine);
-    EXPECT_EQ(kernel_of(schedule, 0, "all_gather").start_ns, kernel_of(schedule, 7, "all_gather").start_ns)
+    EXPECT_EQ(kernel_of(schedule, 0, "all_gather").library, kernel_of(schedule, 7, "all_gather").library)
         << m;
   }
 }
@@ -400,7 +402,8 @@ TEST(Library, TakesOneProtocolThoughBlocksDiffer) {
 TEST(Library, IsSlowWithRowsOffSixteenBytesWhereCopiesNeedThem) {
   Machine machine = example::nvidia_node();
   const auto share_of = [&](std::int64_t n, std::int64_t k, DType dtype) {
-    return build("library", {1024, n, k, dtype, 2}, GemmKnobs{}, machine).kernels[0].matmul_share;
+    const Schedule schedule = build("library", {1024, n, k, dtype, 2}, GemmKnobs{}, machine);
+    return kernel_rates(machine, schedule.kernels[0]).matmul_share;
   };
   EXPECT_EQ(share_of(2 * 1025, 1024, DType::fp16), 1);
   machine.library.odd_row_share = 0.2;

@@ -9,24 +9,6 @@
 
 namespace tritax {
 
-namespace {
-
-// Rate at which one workgroup stores to its peers; 0: that of a compute unit. An iteration of the kernel
-// loads a piece and posts it to all peers; the next cannot begin before its load is back. It takes as long
-// whatever it posts (Little's law), a little for each peer:
-//
-//   rate = posted to all peers / (post_time + peers · post_peer_time), at most cu_remote_store_bandwidth
-//
-// More is not faster: larger tiles spill registers (ROCm/iris PR #475).
-double posted_gb_per_s(const AllGather& gather, const Gpu& gpu) {
-  const int peers = gather.gpus - 1;
-  const double posted = static_cast<double>(gather.posted_bytes_per_peer) * peers;
-  const double rate = posted / (gpu.post_ns + peers * gpu.post_peer_ns);
-  return posted <= 0 || rate >= gpu.cu_remote_store_gb_per_s ? 0 : rate;
-}
-
-}  // namespace
-
 Schedule library_all_gather_schedule(const AllGather& gather, const Machine& machine) {
   const auto rows = static_cast<std::int32_t>(gather.rows);
   const auto cols = static_cast<std::int32_t>(gather.cols);
@@ -53,7 +35,7 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
       };
     }
     const std::int32_t kernel = add_library_gather(builder, machine, plan, tell_all);
-    builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+    builder.host_work(rank, kCollectiveCall);
     builder.launch(rank, kernel);
     builder.host(rank, HostOpKind::device_synchronize);
   }
@@ -65,7 +47,7 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
 // A compute unit of the real kernel has the stores of a tile to all ranks in flight at once, in the given
 // order; a workgroup of a schedule has one. So workgroups start at different ranks, which gives the links the
 // same mix.
-Schedule all_gather_schedule(const AllGather& gather, const Machine& machine, const GemmKnobs& knobs) {
+Schedule all_gather_schedule(const AllGather& gather, const GemmKnobs& knobs) {
   const std::int32_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kAllGatherTile;
   const std::int32_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kAllGatherTile;
   const auto rows = static_cast<std::int32_t>(gather.rows);
@@ -82,7 +64,10 @@ Schedule all_gather_schedule(const AllGather& gather, const Machine& machine, co
     kernel.name = "all-gather";
     kernel.rank = rank;
     kernel.placement = Placement::persistent;
-    kernel.remote_store_gb_per_s = posted_gb_per_s(gather, machine.gpu);
+    if (gather.posted_bytes_per_peer > 0) {
+      kernel.library = {LibraryRoutine::posts, gather.gpus,
+                        static_cast<double>(gather.posted_bytes_per_peer)};
+    }
     const std::int32_t index = builder.kernel(std::move(kernel));
     for (std::size_t p = 0; p < workgroups; ++p) {
       builder.workgroup(index);

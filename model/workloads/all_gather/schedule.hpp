@@ -25,7 +25,7 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
 
 // Persistent push kernel of knobs.comm_cus workgroups a rank: workgroup p loads tiles p, p + n, … of its
 // shard and stores each to all ranks, itself included (ROCm/iris iris/ccl all_gather).
-Schedule all_gather_schedule(const AllGather& gather, const Machine& machine, const GemmKnobs& knobs);
+Schedule all_gather_schedule(const AllGather& gather, const GemmKnobs& knobs);
 
 // The workload as the rest of the program sees it.
 const Workload& all_gather();

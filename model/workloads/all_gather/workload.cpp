@@ -72,7 +72,7 @@ Schedule build_push(const Problem& problem, const Machine& machine, const Values
   check_memory_of(gather, machine.gpu);
   check_tiles(gather, knobs);
   check_posts(gather, machine);
-  return all_gather_schedule(gather, machine, knobs);
+  return all_gather_schedule(gather, knobs);
 }
 
 constexpr std::array<std::string_view, 3> kPushKnobs{"comm_tile", "comm_cus", "peer_order"};

@@ -95,7 +95,7 @@ Schedule build_library(const AllGatherGemm& problem, const Machine& machine, con
       kernels.push_back(kernel);
     }
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
-    if (gathers) builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+    if (gathers) builder.host_work(rank, kCollectiveCall);
     for (const std::int32_t kernel : kernels) builder.launch(rank, kernel, 0);
     builder.host(rank, HostOpKind::device_synchronize);
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);

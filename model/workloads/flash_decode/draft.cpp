@@ -156,7 +156,7 @@ std::int32_t DecodeDraft::add_small_kernel(int rank, std::string_view name) {
 
 void DecodeDraft::launch(int rank, std::int32_t kernel, bool collective) {
   if (collective) {
-    builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+    builder.host_work(rank, kCollectiveCall);
   } else if (knobs.call_ns > 0) {
     builder.host_work(rank, "call", knobs.call_ns);
   }

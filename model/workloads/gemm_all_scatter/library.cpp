@@ -119,9 +119,9 @@ Schedule build_library(const GemmAllScatter& gemm, const Machine& machine, const
     if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
     for (const std::int32_t kernel : products) builder.launch(rank, kernel, 0);
     builder.host(rank, HostOpKind::stream_synchronize, 0);
-    builder.host_work(rank, kFrameworkSync, machine.library.framework_sync_ns);
-    builder.host_work(rank, kFrameworkGather, machine.library.framework_gather_ns);
-    builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+    builder.host_work(rank, kFrameworkSync);
+    builder.host_work(rank, kFrameworkGather);
+    builder.host_work(rank, kCollectiveCall);
     builder.launch(rank, gather, 1);
     builder.launch(rank, copy, 1);
     builder.host(rank, HostOpKind::stream_synchronize, 1);

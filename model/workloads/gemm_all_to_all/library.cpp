@@ -105,7 +105,7 @@ Schedule build_exchange_library(const GemmAllToAll& problem, const Machine& mach
     if (draft.sends()) collective = collective_kernels(draft, rank, product, blocks, nodes);
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
     for (const std::int32_t kernel : gemm) builder.launch(rank, kernel, 0);
-    if (draft.sends()) builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+    if (draft.sends()) builder.host_work(rank, kCollectiveCall);
     for (const std::int32_t kernel : collective) builder.launch(rank, kernel, 0);
     builder.host(rank, HostOpKind::device_synchronize);
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);

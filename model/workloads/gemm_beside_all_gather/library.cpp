@@ -62,7 +62,7 @@ Schedule build_beside_library(const GemmBesideAllGather& problem, const Machine&
     const std::vector<std::int32_t> gemm =
         add_library_gemm(builder, machine, {rank, a, b, k, c, {0, 0, m, n}, parts, dtype, library});
     const auto post_gather = [&](std::int32_t stream) {
-      builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+      builder.host_work(rank, kCollectiveCall);
       builder.launch(rank, gather, stream);
     };
     if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);

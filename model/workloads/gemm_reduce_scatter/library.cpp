@@ -49,7 +49,7 @@ void launch_reduce_scatter(SumDraft& draft, int rank, const Contiguous& contiguo
   reduce.rank = rank;
   const Rect& block = contiguous.blocks[static_cast<std::size_t>(rank)];
   reduce.place = {0, 0, block.rows, block.cols};
-  builder.host_work(rank, kCollectiveCall, draft.machine.library.collective_call_ns);
+  builder.host_work(rank, kCollectiveCall);
   if (contiguous.buffer != draft.partial) {
     BlockCopy copy{rank, draft.partial, contiguous.buffer, {}, contiguous.blocks};
     for (int owner = 0; owner < draft.ranks(); ++owner) copy.blocks.push_back(block_of(draft.problem, owner));

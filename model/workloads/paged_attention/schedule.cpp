@@ -173,8 +173,8 @@ std::int32_t PagedDraft::begin_kernel(std::string_view name, const Resources& re
   kernel.resources = resources;
   kernel.tile = tile;
   // What a program waits for until it knows its keys: problem.hpp.
-  const auto accesses = static_cast<double>(std::bit_width(problem_.sequences.size() - 1) + 2);
-  kernel.start_ns = accesses * machine_.gpu.l2_latency_ns;
+  const auto accesses = static_cast<std::int32_t>(std::bit_width(problem_.sequences.size() - 1) + 2);
+  kernel.library = {.routine = LibraryRoutine::lookup, .accesses = accesses};
   return builder_.kernel(std::move(kernel));
 }
 

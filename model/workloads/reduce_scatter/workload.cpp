@@ -68,8 +68,7 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
     const Rect& block = reduce.blocks[static_cast<std::size_t>(rank)];
     reduce.rank = rank;
     reduce.place = {0, 0, block.rows, block.cols};
-    library_program(builder, machine, rank, add_library_reduce(builder, machine, reduce),
-                    draft.knobs.host_barriers);
+    library_program(builder, rank, add_library_reduce(builder, machine, reduce), draft.knobs.host_barriers);
   }
   return builder.finish();
 }

@@ -40,8 +40,8 @@ constexpr std::int64_t kElementBytes = 2;
 struct Grid {
   std::vector<std::int64_t> rows_of_block;
   Resources resources;
-  std::int64_t granule = 0;       // rows of the blocks at the start of a coarsened grid; 0: not coarsened
-  double workgroup_gb_per_s = 0;  // 0: no limit
+  std::int64_t granule = 0;      // rows of the blocks at the start of a coarsened grid; 0: not coarsened
+  double bytes_of_dispatch = 0;  // of a block, whose workgroups a die starts one after the other; 0: no such
 };
 
 // `peers` of the access; `independent`: its accesses to them are in flight together.
@@ -65,10 +65,7 @@ Grid plan_grid(const RemoteAccess& access, const Machine& machine, std::int64_t 
   grid.granule = blocks_of_cu * workgroups_of_block;
   grid.rows_of_block =
       coarsened_blocks(rows, grid.granule, slots, kGenerations, machine.fabric.convoy_rounds);
-  if (gpu.workgroup_dispatch_ns > 0) {
-    const auto bytes_of_dispatch = static_cast<double>(access.block_bytes * peers);
-    grid.workgroup_gb_per_s = bytes_of_dispatch / (gpu.workgroup_dispatch_ns * gpu.cus_per_xcd);
-  }
+  grid.bytes_of_dispatch = static_cast<double>(access.block_bytes * peers);
   return grid;
 }
 
@@ -152,7 +149,8 @@ Schedule remote_access_schedule(const RemoteAccess& access, const Machine& machi
     kernel.name = std::string(kRemoteOperationNames[static_cast<std::size_t>(access.operation)]);
     kernel.rank = rank;
     kernel.resources = grid.resources;
-    kernel.workgroup_gb_per_s = grid.workgroup_gb_per_s;
+    if (grid.bytes_of_dispatch > 0)
+      kernel.library = {.routine = LibraryRoutine::dispatches, .bytes = grid.bytes_of_dispatch};
     // The benchmarks store what the registers hold: loading it first would be another benchmark.
     kernel.registers_filled =
         access.operation == RemoteOperation::store || access.operation == RemoteOperation::atomic_add;

@@ -45,18 +45,12 @@ std::int32_t add_send(RingDraft& draft, int rank, int step, std::int16_t arrived
   constexpr double kSends = 2;  // keys and values, each for itself
   ScheduleBuilder& builder = draft.builder;
   const std::int32_t channels = library_channels(draft.machine);
-  const CollectiveProtocol protocol = send_protocol(draft.machine.library, draft.widest_bytes() / kSends);
-  Kernel kernel;
-  kernel.name = fmt::format("send-{}", step);
-  kernel.profile = KernelProfile::vendor;
-  kernel.rank = rank;
-  kernel.resources = copy_resources();
-  kernel.placement = Placement::persistent;
-  // What the flags take is in the time before the first byte.
-  kernel.start_ns = std::max(0.0, protocol.start_ns - flag_ns(draft.machine.fabric, protocol));
-  kernel.payload_share = protocol.payload_share;
-  kernel.remote_store_gb_per_s = protocol.channel_gb_per_s;
-  const std::int32_t id = builder.kernel(std::move(kernel));
+  const std::int32_t id = builder.kernel(collective_kernel(fmt::format("send-{}", step), rank,
+                                                           {.routine = LibraryRoutine::all_to_all,
+                                                            .ranks = draft.ranks(),
+                                                            .bytes = draft.widest_bytes() / kSends,
+                                                            .channels = channels,
+                                                            .flags = 1}));
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     builder.workgroup(id);
     if (step == 0) draft.await_opened(draft.next(rank));
@@ -89,7 +83,7 @@ Schedule build_with_library(std::string_view name, const SequenceAttention& prob
       // Where both run side by side, the send comes first: it has less to do than the compute units it needs.
       if (stream == 0 && attend >= 0) builder.launch(rank, attend);
       if (!last) {
-        builder.host_work(rank, kCollectiveCall, machine.library.collective_call_ns);
+        builder.host_work(rank, kCollectiveCall);
         builder.launch(rank, add_send(draft, rank, step, arrived[static_cast<std::size_t>(step)]), stream);
         if (stream > 0) builder.record_event(rank, step, stream);
       }

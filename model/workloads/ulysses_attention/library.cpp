@@ -57,7 +57,7 @@ LibraryAllToAll exchange_of(const HeadsDraft& draft, const HeadTensor& tensor, c
 }
 
 void launch_collective(HeadsDraft& draft, int rank, const LibraryAllToAll& all) {
-  draft.builder.host_work(rank, kCollectiveCall, draft.machine.library.collective_call_ns);
+  draft.builder.host_work(rank, kCollectiveCall);
   draft.builder.launch(rank, add_library_all_to_all(draft.builder, draft.machine, all));
 }
 

@@ -220,12 +220,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
       if (found.front().unknown.keys.front() == "gpu.l2_bandwidth") together = found.front();
     }
   };
-  // Without one in the base, what comes before and behind a matmul stands for it. Twice, for what its rows
-  // take besides is fitted in between.
-  const bool starts = base.interpreter.matmul_start_ns > 0;
-  if (starts) estimate_matmul_start(observations, machine);
   fit(device_groups(machine));
-  if (starts) recorder.record(estimate_matmul_start(observations, machine));
   record(estimate_flag_latencies(observations, machine));
   record(estimate_chains(observations, machine));
   recorder.record(estimate_passed_ops(observations, machine));

@@ -320,18 +320,6 @@ std::vector<ChainStep> chain_steps(const std::vector<Observation>& table, const 
 
 }  // namespace
 
-FittedUnknown estimate_matmul_start(const std::vector<Observation>& table, Machine& machine) {
-  Machine without = machine;
-  without.interpreter.matmul_start_ns = 0;
-  Estimates starts;
-  for (const auto& [two, one] : chain_steps(table, {"matmul", 2}, {"matmul", 1})) {
-    const double once_us = 2 * one->time_us - two->time_us;
-    const double simulated_once_us = 2 * simulated_us(*one, without) - simulated_us(*two, without);
-    starts.add(one->number, (once_us - simulated_once_us) * 1e3, 1e-3 / one->time_us);
-  }
-  return settle({{"gpu.matmul_start_time"}, 0, "", ""}, starts, mean_of(starts.values), machine);
-}
-
 std::vector<FittedUnknown> estimate_chains(const std::vector<Observation>& table, Machine& machine) {
   const Gpu& gpu = machine.gpu;
   Estimates signals, meetings;

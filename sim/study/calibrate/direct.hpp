@@ -31,10 +31,6 @@ std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& 
 // behind it that waits. Relies on what stores and signals take.
 FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine& machine);
 
-// gpu.matmul_start_time: what two single tiles of `chain` take more than two in a row, besides what that is
-// simulated to be. Relies a little on what matmuls take, and all short kernels rely on it.
-FittedUnknown estimate_matmul_start(const std::vector<Observation>& table, Machine& machine);
-
 // host.kernel_gap: half of what a step of four kernels takes more than one of two, besides what that is
 // simulated to be, as long as a step waits for its kernels and not for the calls that launch them. Relies on
 // what kernels and hosts take.

@@ -1,0 +1,163 @@
+#include "model/cost/kernel_rates.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "model/cost/collective_cost.hpp"
+#include "model/cost/kernel_costs.hpp"
+#include "model/cost/nodes_cost.hpp"
+
+namespace tritax {
+
+namespace {
+
+// From a release to its sight by the waiting peer, or, where flags travel in the words of the data, the way
+// of a word.
+double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol) {
+  const bool travels_in_data = protocol.payload_share < 1;
+  return travels_in_data ? fabric.flag_latency_ns
+                         : std::max(fabric.flag_latency_ns, fabric.signal_round_trip_ns);
+}
+
+// What a workgroup of a vendor's kernel takes to copy or to add up next to nothing that lies in a cache.
+double turn_ns(const Machine& machine) {
+  const Gpu& gpu = machine.gpu;
+  const double read_ns = gpu.llc_bytes > 0 ? gpu.llc_latency_ns : gpu.l2_latency_ns;
+  return read_ns + costs(machine, KernelProfile::vendor).copy_op_ns;
+}
+
+// What a channel sends at most, where rings cannot use all links of a GPU; a huge number where they can.
+double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels) {
+  const Fabric& fabric = machine.fabric;
+  if (fabric.kind != LinkKind::mesh || ranks > machine.gpus_per_node || ring_links(ranks) == ranks - 1) {
+    return std::numeric_limits<double>::max();
+  }
+  return ring_links(ranks) * fabric.link_raw_gb_per_s * fabric.store_efficiency / channels;
+}
+
+// Of what a GPU passes on, what the workgroups do that go to the own node; those that go to others have less
+// to do.
+double share_within_node(const NodeGrid& grid) {
+  return static_cast<double>(grid.nodes * (grid.gpus - 1)) / (grid.nodes * grid.gpus - 1);
+}
+
+// The start of collectives is that of a whole all-reduce of nearly nothing by all GPUs of a node, less what
+// the steps of such a kernel then take: two ways of words across a link, and the summands of all peers.
+KernelRates of_all_pairs(const Machine& machine) {
+  const double turn = turn_ns(machine);
+  const double steps_ns = 2 * (turn + machine.fabric.flag_latency_ns);
+  const double sums_ns = (machine.gpus_per_node - 1) * turn;
+  KernelRates rates;
+  rates.start_ns = std::max(0.0, machine.library.collective_start_ns - steps_ns - sums_ns);
+  rates.payload_share = kLowLatencyPayload;
+  rates.remote_store_gb_per_s = kLowLatencyPayload * machine.gpu.cu_remote_store_gb_per_s;
+  return rates;
+}
+
+// A collective and the protocol that the library takes for it.
+struct Call {
+  const LibraryKernel& kernel;
+  NodeGrid grid;
+  int phases = 1;  // in which all ranks send a block to each other
+  CollectiveProtocol protocol;
+};
+
+Call call_of(const Machine& machine, const LibraryKernel& kernel) {
+  const bool everywhere = kernel.routine == LibraryRoutine::all_reduce;
+  Call call{kernel, node_grid(machine, kernel.ranks), everywhere ? 2 : 1, {}};
+  const int steps = call.phases * (kernel.ranks - 1);
+  const bool blocks = kernel.routine != LibraryRoutine::broadcast;
+  const double bytes = blocks ? kernel.bytes * steps : kernel.bytes;
+  if (kernel.routine == LibraryRoutine::all_to_all) {
+    call.protocol = send_protocol(machine.library, kernel.bytes);
+  } else if (blocks && call.grid.several()) {
+    call.protocol = protocol_of_nodes(machine, call.grid, bytes, kernel.channels, everywhere);
+  } else {
+    call.protocol = collective_protocol(machine.library, kernel.ranks, bytes, kernel.channels, steps);
+  }
+  return call;
+}
+
+// Who sends, adds up and sends the sum serves one peer after the other.
+double turns_ns(const Machine& machine, const Call& call) {
+  const LibraryRoutine routine = call.kernel.routine;
+  const bool adds = routine == LibraryRoutine::reduce_scatter || routine == LibraryRoutine::all_reduce;
+  if (!adds || call.grid.several() || call.protocol.payload_share == 1) return 0;
+  return (call.phases + 1) * (call.kernel.ranks - 1) * turn_ns(machine);
+}
+
+double pace_gb_per_s(const Machine& machine, const Call& call) {
+  const LibraryKernel& kernel = call.kernel;
+  const double channel = call.protocol.channel_gb_per_s;
+  if (kernel.routine == LibraryRoutine::all_to_all) return channel;
+  const std::int32_t chunks = kernel.chunks;
+  const bool halves = kernel.routine == LibraryRoutine::all_reduce;
+  if (kernel.routine != LibraryRoutine::broadcast && call.grid.several()) {
+    const double pace = channel * share_within_node(call.grid);
+    return halves ? pace * ((chunks + 1.0) / (2.0 * chunks)) : pace;
+  }
+  const double pace = std::min(channel, ring_gb_per_s(machine, kernel.ranks, kernel.channels));
+  return halves ? pace * (chunks + 1) / (2 * chunks) : pace;
+}
+
+KernelRates of_collective(const Machine& machine, const LibraryKernel& kernel) {
+  const Call call = call_of(machine, kernel);
+  const double flags_ns = kernel.flags * flag_ns(machine.fabric, call.protocol);
+  const double network_ns = kernel.crossings * machine.fabric.network_latency_ns;
+  KernelRates rates;
+  rates.start_ns = std::max(0.0, call.protocol.start_ns - flags_ns - network_ns - turns_ns(machine, call));
+  rates.payload_share = call.protocol.payload_share;
+  rates.remote_store_gb_per_s = pace_gb_per_s(machine, call);
+  return rates;
+}
+
+KernelRates of_posts(const Machine& machine, const LibraryKernel& kernel) {
+  const Gpu& gpu = machine.gpu;
+  const int peers = kernel.ranks - 1;
+  const double posted = kernel.bytes * peers;
+  const double rate = posted / (gpu.post_ns + peers * gpu.post_peer_ns);
+  KernelRates rates;
+  if (posted > 0 && rate < gpu.cu_remote_store_gb_per_s) rates.remote_store_gb_per_s = rate;
+  return rates;
+}
+
+double share_or_all(double share) { return share > 0 ? share : 1; }
+
+}  // namespace
+
+KernelRates kernel_rates(const Machine& machine, const Kernel& kernel) {
+  const LibraryKernel& library = kernel.library;
+  KernelRates rates;
+  rates.payload_share = kernel.payload_share;
+  rates.start_ns = kernel.start_ns;
+  if (library.routine == LibraryRoutine::none) return rates;
+  if (library.routine == LibraryRoutine::dispatches) {
+    const double dispatch_ns = machine.gpu.workgroup_dispatch_ns;
+    if (dispatch_ns > 0) rates.workgroup_gb_per_s = library.bytes / (dispatch_ns * machine.gpu.cus_per_xcd);
+    return rates;
+  }
+  if (library.routine == LibraryRoutine::lookup) {
+    rates.start_ns = library.accesses * machine.gpu.l2_latency_ns;
+    return rates;
+  }
+  if (library.routine == LibraryRoutine::all_pairs) return of_all_pairs(machine);
+  if (library.routine == LibraryRoutine::posts) return of_posts(machine, library);
+  if (is_collective(library.routine)) return of_collective(machine, library);
+  rates.start_ns = machine.library.kernel_start_ns;
+  if (library.routine == LibraryRoutine::block_copy)
+    rates.workgroup_gb_per_s = machine.library.slice_copy_gb_per_s / library.channels;
+  if (library.routine == LibraryRoutine::gemm_even_rows)
+    rates.matmul_share = share_or_all(machine.library.even_row_share);
+  if (library.routine == LibraryRoutine::gemm_odd_rows)
+    rates.matmul_share = share_or_all(machine.library.odd_row_share);
+  return rates;
+}
+
+std::vector<KernelRates> kernel_rates(const Machine& machine, const Schedule& schedule) {
+  std::vector<KernelRates> rates;
+  rates.reserve(schedule.kernels.size());
+  for (const Kernel& kernel : schedule.kernels) rates.push_back(kernel_rates(machine, kernel));
+  return rates;
+}
+
+}  // namespace tritax

@@ -1,0 +1,72 @@
+// Which kernel of a library, or of a published benchmark, a kernel of a schedule stands for.
+//
+// A schedule means the same on every machine, so it carries no rates and no times of such kernels: it names
+// the routine and what the library knows when it is called. How fast that is, which protocol it takes and how
+// long it sets up is looked up where the schedule runs (model/cost/kernel_rates.hpp).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tritax {
+
+enum class LibraryRoutine : std::uint8_t {
+  none,            // no library's kernel
+  plain,           // one of which only the set-up is known: sums of parts, norms
+  gemm,            // of rows that its fast kernels take
+  gemm_even_rows,  // 16-bit, rows off the multiples of 16 bytes, of an even number of elements
+  gemm_odd_rows,   // 16-bit, rows of an odd number of elements
+  block_copy,      // a framework's copy between a matrix and blocks of it
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  broadcast,
+  all_to_all,  // sends and receives
+  all_pairs,   // small all-reduces and all-to-alls over a full mesh
+  posts,       // Triton's all-gather: a workgroup loads a piece, posts it to all peers, loads the next
+  dispatches,  // a workgroup that moves as much as many small ones, which a die starts one after the other
+  lookup,      // programs that find their work by accesses of the L2 that wait for each other
+};
+inline constexpr std::array<std::string_view, 15> kLibraryRoutineNames{
+    "none",       "plain",      "gemm",           "gemm-even-rows", "gemm-odd-rows",
+    "block-copy", "all-gather", "reduce-scatter", "all-reduce",     "broadcast",
+    "all-to-all", "all-pairs",  "posts",          "dispatches",     "lookup"};
+
+struct LibraryKernel {
+  LibraryRoutine routine = LibraryRoutine::none;
+  std::int32_t ranks = 0;  // of a collective, that take part
+  // Of the widest block that one of them has; of a broadcast: all; of a post to one peer; that a workgroup
+  // moves of those that it stands for.
+  double bytes = 0;
+  std::int32_t channels = 0;  // of a collective; of a copy: workgroups. They share its rate
+  std::int32_t chunks = 0;    // of an all-reduce: in which a channel adds up a block
+  // What the schedule does one after the other that is in the time of the library's whole call: flags that
+  // cross a link, and ways between nodes.
+  std::int32_t flags = 0;
+  std::int32_t crossings = 0;
+  std::int32_t accesses = 0;  // of a lookup
+
+  bool operator==(const LibraryKernel&) const = default;
+};
+
+// Counts of a LibraryKernel, by their names in a schedule's JSON, and what they are at most.
+struct LibraryKernelCount {
+  const char* name;
+  std::int32_t LibraryKernel::*member;
+  std::int32_t most;
+};
+inline constexpr std::array<LibraryKernelCount, 6> kLibraryKernelCounts{{
+    {"ranks", &LibraryKernel::ranks, INT16_MAX},
+    {"channels", &LibraryKernel::channels, 1 << 24},
+    {"chunks", &LibraryKernel::chunks, 1 << 24},
+    {"flags", &LibraryKernel::flags, 1024},
+    {"crossings", &LibraryKernel::crossings, 1024},
+    {"accesses", &LibraryKernel::accesses, 1024},
+}};
+
+constexpr bool is_collective(LibraryRoutine routine) {
+  return routine >= LibraryRoutine::all_gather && routine <= LibraryRoutine::all_to_all;
+}
+
+}  // namespace tritax
