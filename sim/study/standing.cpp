@@ -122,9 +122,9 @@ std::string caution_of(const Standing& standing, const std::vector<const Compare
   if (has(Compared::library) && !standing.library.known()) missing.push_back(Compared::library);
   if (missing.empty()) return "";
   const std::string_view of = !both || missing.size() == 2       ? ""
-                              : missing.front() == Compared::own ? " of own kernels"
-                                                                 : " of the library";
-  return fmt::format("Nothing comparable was measured{}{}.", of,
+                              : missing.front() == Compared::own ? "'s own kernels"
+                                                                 : "'s library";
+  return fmt::format("Nothing comparable was measured of {}{}{}.", problem.workload->name, of,
                      similar_text(similar, problem, machine, missing));
 }
 

@@ -93,15 +93,17 @@ TEST(Standing, OtherGpusKindsOfKernelsAndTooFewMakeNoBandButASentence) {
     EXPECT_THAT(found.cautions[0], HasSubstr("; similar questions were off by "));
     EXPECT_THAT(found.cautions[0], HasSubstr("of " + set.set + " on " + set.gpu));
   }
-  EXPECT_EQ(standing(problem, {}).cautions, std::vector<std::string>{"Nothing comparable was measured."});
+  EXPECT_EQ(standing(problem, {}).cautions,
+            std::vector<std::string>{"Nothing comparable was measured of gemm-all-scatter."});
 }
 
 TEST(Standing, WhatLiesOutsideIsSaidWithTheRangesThatItMisses) {
   const Standing found = standing(product(64, 4096, 4096, 2), {a_set("a", Compared::own, 0.1)});
   ASSERT_EQ(found.cautions.size(), 1U);
-  EXPECT_EQ(found.cautions[0],
-            "Nothing comparable was measured; similar questions were off by 10 % (the nearest: own of a on "
-            "MI300X, m=512..1024 gpus=8..8).");
+  EXPECT_EQ(
+      found.cautions[0],
+      "Nothing comparable was measured of gemm-all-scatter; similar questions were off by 10 % (the nearest: "
+      "own of a on MI300X, m=512..1024 gpus=8..8).");
 }
 
 TEST(Standing, BlindSetsCountAloneWhereTheyAreEnough) {
