@@ -3,10 +3,10 @@
 // A band b says: nine of ten such times, on a node that nobody calibrated, lie between t / (1 + b) and
 // t (1 + b). It comes from comparisons (compared.hpp) of
 //
-//   the same GPU, workload, and kind of kernels   own ones, a vendor's library, or the ratio of the two
-//   the same range                                dtype (bf16 counts as fp16) and other names, and all
-//   numbers
-//                                                 within a factor of two of what was compared
+//   the same GPU, workload, and kind of kernels: own ones, a vendor's library, or the ratio of the two
+//
+//   the same range: dtype (bf16 counts as fp16) and other names, and all numbers within a factor of two of
+//   what was compared
 //
 // of blind sets alone where these have enough. Fewer than 5 comparisons are none: then the band is 0,
 // unknown, and a caution says how far off similar questions were. Nothing else makes a band; least of all
