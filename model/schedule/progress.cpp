@@ -94,13 +94,14 @@ void Execution::count(std::uint32_t signal) {
 
 void Execution::note_queues(std::uint32_t vertex) {
   const SyncVertex& v = vertices_[vertex];
-  using Kind = SyncVertex::Kind;
-  if (v.kind == Kind::queue_reached) {
+  if (v.kind == SyncVertex::Kind::queue_reached) {
     const std::uint32_t queue = graph_.queue_of_claim(vertex);
     ++queues_[queue].workers;
     return draw(queue);
   }
-  if (v.kind != Kind::workgroup_begin && v.kind != Kind::signal && v.kind != Kind::wait) return;
+  if (v.kind != SyncVertex::Kind::workgroup_begin && v.kind != SyncVertex::Kind::signal &&
+      v.kind != SyncVertex::Kind::wait)
+    return;
   const WorkgroupRun& workgroup = graph_.workgroups()[v.owner];
   if (!workgroup.is_item() || workgroup.last_vertex() != vertex) return;
   const WorkQueue& its = graph_.queues()[workgroup.queue];
