@@ -15,16 +15,19 @@ namespace {
 
 using nlohmann::json;
 
-// Of four GPUs, 512 of whatever has to be given.
+// Of four GPUs, 512 of whatever has to be given; of names the first that is not one GPU alone.
 std::string question_of(const Workload& workload) {
   std::string options = fmt::format(" --workload {} --machine mi300x-8 --selector defaults", workload.name);
   for (const Spec& field : workload.fields) {
     if (field.counts_gpus)
       options += fmt::format(" {} {}", field.option_name(), std::min<std::int64_t>(4, field.high));
     else if (field.required && field.kind == ValueKind::name)
-      options += fmt::format(" {} {}", field.option_name(), field.names.front());
+      options += fmt::format(" {} {}", field.option_name(),
+                             field.names[field.names.front() == "self" ? field.names.size() - 1 : 0]);
     else if (field.required)
-      options += fmt::format(" {} {}", field.option_name(), std::min<std::int64_t>(512, field.high));
+      options +=
+          fmt::format(" {} {}", field.option_name(),
+                      std::min<std::int64_t>(field.kind == ValueKind::bytes ? 1 << 20 : 512, field.high));
   }
   return options;
 }
