@@ -272,8 +272,7 @@ class MemoryBytes {
     const double operands = sparse_bytes_ + fetched_bytes({slabs_.begin(), slabs_.end()}) +
                             bytes_of_columns(schedule_, attended_);
     const double all = operands + bytes_of_columns(schedule_, moved_) + stored_bytes_;
-    return {all / machine_.gpu.hbm_gb_per_s,
-            (operands + computed_bytes_) / machine_.gpu.hbm_gb_per_s};
+    return {all / machine_.gpu.hbm_gb_per_s, (operands + computed_bytes_) / machine_.gpu.hbm_gb_per_s};
   }
 
  private:

@@ -158,7 +158,8 @@ void add_advice(py::module_& module) {
           "Nine of ten times like that of the best were within it; None: nothing comparable was measured")
       .def_property_readonly(
           "ratio_band", [](const A& advice) { return known(advice.answer->judgement.band); },
-          "The same of the ratio of the best own pattern to what is there without, on which the verdict rests")
+          "The same of the ratio of the best own pattern to what is there without, on which the verdict "
+          "rests")
       .def_property_readonly("cautions",
                              [](const A& advice) { return advice.answer->judgement.standing.cautions; })
       .def(
