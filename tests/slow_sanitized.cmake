@@ -8,6 +8,8 @@ set(slow_sanitized
   Sweep.GoesOnWithoutALostRank
   Sweep.OnSeveralComputersIsThatOfOneProcess
   Sweep.SurvivesKillsAtRandomMoments
+  Interrupt.BeingTerminatedIsLikeCtrlCButEndsWith143
+  Interrupt.CtrlCEarlyInALongSearchEndsWith130AndTheBestSoFar
   # Everything that is stored.
   PublishedNumbers.ArePredictedWithinTheirBounds
   ShippedPublished.ParsesBuildsAndCitesEverySource
@@ -59,6 +61,11 @@ set(slow_sanitized
   Advise.WorksOnOneGpuAndOnTinyMatrices
   Ask.SeveralQuestionsAreOneTableOfAll
   Program.OutputThatIsNoTerminalHasNoColoursAndNoProgressBar
+  # Every workload or pattern, each asked of several commands.
+  EveryPatternsClocks.*
+  EveryPatternsFloor.*
+  OneVerdictOfAll.*
+  Workloads/OneVerdict.*
   # All knobs of all searches.
   EveryWorkloadsSpace.*
   Ulysses.IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus
