@@ -161,7 +161,7 @@ std::string heading_of(const Question& question) {
                      gpus == 1 ? "" : "s", question.machine.title());
 }
 
-// "library called otherwise: eager 861.3 us, graph 850.1 us."
+// "library in other forms: eager 861.3 us, graph 850.1 us."
 void add_forms(std::vector<std::string>& sentences, const Advice& advice) {
   for (const Candidate& candidate : advice.candidates) {
     std::vector<std::string> times;
@@ -174,19 +174,23 @@ void add_forms(std::vector<std::string>& sentences, const Advice& advice) {
   }
 }
 
-// "Own kernels are as Triton compiles them." Or what the verdict would be for other classes.
+// "Own kernels are taken to be as Triton compiles them." And what the same knobs would give in other classes.
 std::string class_sentence(const Question& question, const Advice& advice, const Judged& judgement) {
   const Candidate* own = rivals_of(advice.candidates, *question.problem.workload).own;
   if (own == nullptr || !own->knobs.has(kKernelsKnob)) return {};
   constexpr std::array<const char*, 3> kAre{"as this project's executor runs them", "as Triton compiles them",
                                             "as good as the vendor's"};
-  const auto are = [&](KernelClass kernels) { return kAre[static_cast<std::size_t>(kernels)]; };
-  std::string text = fmt::format("Own kernels are taken to be {}", are(kernel_class_of(own->knobs)));
+  const auto place = [](KernelClass kernels) { return static_cast<std::size_t>(kernels); };
+  std::string text =
+      fmt::format("Own kernels are taken to be {}.", kAre[place(kernel_class_of(*own->pattern, own->knobs))]);
+  std::vector<std::string> others;
   for (const ClassVerdict& one : class_verdicts(question.problem, advice.candidates, judgement)) {
-    text += fmt::format("; {}, {} would take {:.1f} us: {}", are(one.time.kernels), one.pattern->name,
-                        us(one.time.time_ns), name_of(one.verdict));
+    others.push_back(fmt::format("{} takes {:.1f} us with kernels {} ({})", one.pattern->name,
+                                 us(one.time.time_ns), kAre[place(one.time.kernels)], name_of(one.verdict)));
   }
-  return text + " (--kernels).";
+  if (others.empty()) return text;
+  return text + fmt::format(" With the knobs below, {}; --kernels searches for such kernels.",
+                            fmt::join(others, ", and "));
 }
 
 // What there is to say below the table.
@@ -281,9 +285,8 @@ std::string figure_of(const Question& question, const Advice& advice) {
   plot.title = heading_of(question);
   const bool known =
       std::any_of(judgement.bands.begin(), judgement.bands.end(), [](double band) { return band > 0; });
-  plot.subtitle = known
-                      ? "whiskers: nine of ten such times were within; none: nothing comparable was measured"
-                      : "nothing comparable was measured";
+  plot.subtitle = known ? "whiskers hold nine of ten such times; without one nothing comparable was measured"
+                        : "nothing comparable was measured";
   for (std::size_t i = 0; i < advice.candidates.size(); ++i) {
     const Candidate& candidate = advice.candidates[i];
     plot.bars.push_back({std::string(candidate.pattern->name), candidate.taxes.account, judgement.bands[i],

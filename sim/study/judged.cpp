@@ -78,7 +78,7 @@ std::vector<ClassVerdict> class_verdicts(const Problem& problem, const std::vect
     if (fastest == nullptr) continue;
     Contest contest = contest_of(*fastest, *rivals.there, candidates, judgement);
     contest.own_ns = best.time.time_ns;
-    contest.compared = false;
+    contest.compared = contest.searched = false;
     best.verdict = verdict_on(contest);
     verdicts.push_back(best);
   }

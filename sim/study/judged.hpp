@@ -34,8 +34,9 @@ Answered verdict_of(const Problem& problem, const std::vector<Candidate>& candid
                     const Judged& judgement);
 
 // The verdict where own kernels are written otherwise (model/workload/kernel_class.hpp): on the fastest own
-// pattern then. Nothing that was measured is of these, so at best it may pay. Only where libraries are what
-// is there. One a class that any candidate has a time for.
+// pattern then, with the knobs of its row. These knobs were not searched for that class, and no band is of
+// it: it may pay, or the answer is unknown. One a class that any candidate has a time for; none where no
+// library is what is there.
 struct ClassVerdict {
   const Pattern* pattern = nullptr;
   ClassTime time;

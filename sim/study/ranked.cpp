@@ -183,12 +183,12 @@ const Fields<ClassVerdict>& class_verdict_fields() {
        [](const ClassVerdict& one) { return one.pattern->name; }},
       {{.name = "time",
         .unit = FieldUnit::time,
-        .meaning = "predicted for it",
+        .meaning = "predicted for it; a search of that class may find less",
         .shows = shown::kJson | shown::kRow},
        [](const ClassVerdict& one) { return one.time.time_ns; }},
       {{.name = "decision",
         .type = FieldType::text,
-        .meaning = "whether it pays then: may pay, tie, leave it or unknown",
+        .meaning = "whether it pays then: may pay, or unknown where only a search of that class can tell",
         .shows = shown::kJson | shown::kRow},
        [](const ClassVerdict& one) { return name_of(one.verdict); }}};
   return fields;
