@@ -19,12 +19,13 @@
 //     idle, stores fill the links of a switch as well as loads do, and what a workgroup copies to one peer is
 //     one transfer, cut only to be simulated.
 //
-// `triton`: compiled kernels as well, but nothing of them has been measured on these machines. They are taken
-// to be the interpreter's without what only an interpreter has: the time to read an operation and to set it
-// up (of matmuls, copies, stores, staged tiles, passed operations, and the floor of short copies), the waves
-// of other roles that it starts and lets meet, the LDS that holds its operations, and its fixed depth of a K
-// step. What any kernel has that is not tuned by hand stays: cold caches, steps of K, loads that overlap no
-// stores, neighbours that coalesce, rows off memory lines, links that few workgroups do not fill.
+// `triton`: compiled kernels as well. No cost of theirs was calibrated; products of one H200 were compared
+// (scenarios/published/verdicts-one-gpu.toml). They are taken to be the interpreter's without what only an
+// interpreter has: the time to read an operation and to set it up (of matmuls, copies, stores, staged tiles,
+// passed operations, and the floor of short copies), the waves of other roles that it starts and lets meet,
+// the LDS that holds its operations, and its fixed depth of a K step. What any kernel has that is not tuned
+// by hand stays: cold caches, steps of K, loads that overlap no stores, neighbours that coalesce, rows off
+// memory lines, links that few workgroups do not fill.
 //
 // `mma-sync`: the interpreter's kernels for attention. Costs are its own; what differs is the law of `attend`
 // (model/cost/attend_cost.hpp): FlashAttention-2's kind on synchronous matrix instructions, where the other

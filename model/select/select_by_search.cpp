@@ -69,13 +69,12 @@ class Search {
   double worth_ns(std::size_t pattern) const;
   bool same_group(const Contender& a, const Contender& b) const;
   double fastest_ns() const;
-  bool is_there(std::size_t pattern) const;
   bool in_reach(std::size_t pattern) const;
   bool far_behind(std::size_t pattern) const;
   bool has_knobs(std::size_t pattern) const;
 
   Trials& trials_;
-  std::string_view baseline_;
+  const Workload& workload_;
   std::vector<PatternSearch> searches_;
   std::vector<Contender> contenders_;
   std::size_t listed_ = 0;  // contenders before this one have been decided
@@ -83,7 +82,7 @@ class Search {
 };
 
 Search::Search(const Choices& choices, Trials& trials)
-    : trials_(trials), baseline_(choices.problem->workload->baseline) {
+    : trials_(trials), workload_(*choices.problem->workload) {
   for (const PatternChoices& row : choices.patterns) searches_.emplace_back().row = &row;
 }
 
@@ -258,14 +257,9 @@ double Search::fastest_ns() const {
   double own_ns = kNever, any_ns = kNever;
   for (std::size_t p = 0; p < searches_.size(); ++p) {
     any_ns = std::min(any_ns, best_ns(p));
-    if (!is_there(p)) own_ns = std::min(own_ns, best_ns(p));
+    if (!is_there(*searches_[p].row->pattern, workload_)) own_ns = std::min(own_ns, best_ns(p));
   }
   return own_ns < kNever ? own_ns : any_ns;
-}
-
-bool Search::is_there(std::size_t pattern) const {
-  const Pattern& row = *searches_[pattern].row->pattern;
-  return row.vendor || row.name == baseline_;
 }
 
 bool Search::has_knobs(std::size_t pattern) const {

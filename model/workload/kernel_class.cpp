@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/core/error.hpp"
 #include "model/cost/kernel_costs.hpp"
 #include "model/workload/launching.hpp"
 #include "model/workload/workload.hpp"
@@ -25,6 +26,10 @@ KernelProfile profile_of(KernelClass kernels) {
   return KernelProfile::interpreter;
 }
 
+KernelClass class_in(const Values& knobs) {
+  return knobs.has(kKernelsKnob) ? static_cast<KernelClass>(knobs[kKernelsKnob]) : KernelClass::own;
+}
+
 }  // namespace
 
 Spec kernels_knob() {
@@ -41,18 +46,22 @@ Spec kernels_knob() {
   return spec;
 }
 
-KernelClass kernel_class_of(const Values& knobs) {
-  return knobs.has(kKernelsKnob) ? static_cast<KernelClass>(knobs[kKernelsKnob]) : KernelClass::own;
+KernelClass kernel_class_of(const Pattern& pattern, const Values& knobs) {
+  return pattern.vendor ? KernelClass::own : class_in(knobs);
 }
 
 Values with_class(const Values& knobs, const Machine& machine) {
   Values all = knobs;
-  if (kernel_class_of(knobs) != KernelClass::triton) return all;
+  if (class_in(knobs) != KernelClass::triton) return all;
   const auto give = [&](std::string_view knob, std::int64_t value) {
     if (all.has(knob) && !all.given(knob)) all.give(knob, value);
   };
   if (!machine.gpu.async_tile_copy) give("pipeline", static_cast<std::int64_t>(Pipeline::serial));
-  give("peer_order", 0);
+  if (const Spec* peers = find_spec(knobs.specs(), "peer_order"); peers != nullptr) {
+    const auto fixed = std::find(peers->names.begin(), peers->names.end(), "fixed");
+    TRITAX_ASSERT(fixed != peers->names.end(), "peer_order has no value 'fixed'");
+    give("peer_order", fixed - peers->names.begin());
+  }
   give(kCallKnob, std::max<std::int64_t>(0, std::llround(kTritonCallUs - machine.host.launch_call_ns / 1e3)));
   return all;
 }
@@ -63,8 +72,8 @@ Machine machine_of_class(const Machine& machine, KernelClass kernels) {
   return other;
 }
 
-void write_as(Schedule& schedule, const Pattern& pattern, KernelClass kernels) {
-  if (pattern.vendor || kernels == KernelClass::own) return;
+void write_as(Schedule& schedule, KernelClass kernels) {
+  if (kernels == KernelClass::own) return;
   for (Kernel& kernel : schedule.kernels) {
     const bool interpreted = kernel.profile == KernelProfile::interpreter;
     if (interpreted || kernel.profile == KernelProfile::triton) kernel.profile = profile_of(kernels);

@@ -51,6 +51,10 @@ const Pattern& find_pattern(const Workload& workload, std::string_view name, con
                               fmt::join(names, ", ")));
 }
 
+bool is_there(const Pattern& pattern, const Workload& workload) {
+  return pattern.vendor || pattern.name == workload.baseline;
+}
+
 const Pattern* baseline_of(const Workload& workload) {
   return workload.baseline.empty() ? nullptr : &find_pattern(workload, workload.baseline, "baseline");
 }
@@ -74,13 +78,13 @@ Schedule build_schedule(const Pattern& pattern, const Problem& problem, const Ma
     throw UserError(fmt::format("gpus = {} is not allowed; machine {} has {}", problem.gpus(), machine.name,
                                 machine.gpu_count()));
   }
-  const KernelClass kernels = pattern.vendor ? KernelClass::own : kernel_class_of(knobs);
+  const KernelClass kernels = kernel_class_of(pattern, knobs);
   Schedule schedule = kernels == KernelClass::own
                           ? pattern.build(problem, machine, knobs)
                           : pattern.build(problem, machine_of_class(machine, kernels), knobs);
   check_buffers(pattern, schedule, machine.gpu);
   launch_as(schedule, pattern, knobs);
-  write_as(schedule, pattern, kernels);
+  write_as(schedule, kernels);
   return schedule;
 }
 
@@ -88,7 +92,7 @@ double least_time_ns(const Pattern& pattern, const Problem& problem, const Machi
                      const Values& knobs) {
   const Workload& workload = *problem.workload;
   if (workload.bound_ns == nullptr) return 0;
-  const KernelClass kernels = pattern.vendor ? KernelClass::own : kernel_class_of(knobs);
+  const KernelClass kernels = kernel_class_of(pattern, knobs);
   if (kernels == KernelClass::own) return workload.bound_ns(pattern, problem, machine, knobs);
   return workload.bound_ns(pattern, problem, machine_of_class(machine, kernels), knobs);
 }

@@ -164,6 +164,9 @@ Values resolved_knobs(const Problem& problem, const Machine& machine, const Valu
 // blame.
 const Pattern& find_pattern(const Workload& workload, std::string_view name, const std::string& where);
 
+// Whether nobody has to build it: a vendor's library, or the baseline.
+bool is_there(const Pattern& pattern, const Workload& workload);
+
 // Null if the workload has none.
 const Pattern* baseline_of(const Workload& workload);
 

@@ -232,8 +232,8 @@ void Study::find_classes(std::vector<Candidate>& candidates) {
   if (find_spec(problem_.workload->knobs, kKernelsKnob) == nullptr) return;
   std::vector<Candidate*> first;
   for (Candidate& candidate : candidates) {
-    const bool own = !candidate.pattern->vendor && candidate.pattern->name != problem_.workload->baseline;
-    if (!own || kernel_class_of(candidate.knobs) != KernelClass::own) continue;
+    if (is_there(*candidate.pattern, *problem_.workload)) continue;
+    if (kernel_class_of(*candidate.pattern, candidate.knobs) != KernelClass::own) continue;
     first.push_back(&candidate);
     if (first.size() == kOfOtherClasses) break;
   }

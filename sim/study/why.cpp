@@ -282,8 +282,7 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
 Rivals rivals_of(std::span<const Candidate> candidates, const Workload& workload) {
   Rivals rivals;
   for (const Candidate& one : candidates) {
-    const bool is_there = one.pattern->vendor || one.pattern->name == workload.baseline;
-    const Candidate*& first = is_there ? rivals.there : rivals.own;
+    const Candidate*& first = is_there(*one.pattern, workload) ? rivals.there : rivals.own;
     if (first == nullptr) first = &one;
   }
   return rivals;

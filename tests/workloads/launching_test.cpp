@@ -108,7 +108,7 @@ TEST_P(Form, CallsOfOwnPatternsTakeTheirTime) {
   if (find_spec(workload.knobs, kCallKnob) == nullptr) return;
   const AnyProblem any = any_problem(workload);
   for (const Pattern& pattern : workload.patterns) {
-    if (pattern.vendor || pattern.name == workload.baseline) continue;
+    if (is_there(pattern, workload)) continue;
     Values knobs = resolved_knobs(any.problem, any.machine, any.knobs);
     const double without_ns =
         simulate(build_schedule(pattern, any.problem, any.machine, knobs), any.machine).makespan_ns;
