@@ -15,18 +15,6 @@ namespace {
 
 constexpr LockProtocol kLock = LockProtocol::load_store;
 
-Kernel kernel_of(const LibraryReduce& plan, std::int32_t channels, std::int32_t chunks) {
-  const int phases = plan.everywhere ? 2 : 1;
-  return collective_kernel(
-      plan.kernel, plan.rank,
-      {.routine = plan.everywhere ? LibraryRoutine::all_reduce : LibraryRoutine::reduce_scatter,
-       .ranks = plan.ranks,
-       .bytes = plan.widest_bytes,
-       .channels = channels,
-       .chunks = chunks,
-       .flags = phases + (plan.opened >= 0 ? 1 : 0)});
-}
-
 void send_chunks(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t channel,
                  std::int32_t channels, std::int32_t most_chunks) {
   const int peers = plan.ranks - 1;
@@ -127,6 +115,19 @@ void broadcast_channel(ScheduleBuilder& builder, const LibraryBroadcast& plan, s
 
 }  // namespace
 
+Kernel reducing_kernel(const LibraryReduce& plan, std::int32_t channels, std::int32_t chunks, int flags,
+                       int crossings) {
+  return collective_kernel(
+      plan.kernel, plan.rank,
+      {.routine = plan.everywhere ? LibraryRoutine::all_reduce : LibraryRoutine::reduce_scatter,
+       .ranks = plan.ranks,
+       .bytes = plan.widest_bytes,
+       .channels = channels,
+       .chunks = chunks,
+       .flags = flags,
+       .crossings = crossings});
+}
+
 // Who adds follows who sends; more of them would make the last one, whose sum nothing hides, a little
 // shorter.
 std::int32_t chunks_of_reduce(double bytes) {
@@ -172,7 +173,8 @@ std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine
   if (takes_all_pairs(machine, plan)) return add_all_pairs_reduce(builder, machine, plan);
   const std::int32_t channels = library_channels(machine);
   const std::int32_t chunks = chunks_of_reduce(plan.widest_bytes / channels);
-  const std::int32_t id = builder.kernel(kernel_of(plan, channels, chunks));
+  const int flags = (plan.everywhere ? 2 : 1) + (plan.opened >= 0 ? 1 : 0);
+  const std::int32_t id = builder.kernel(reducing_kernel(plan, channels, chunks, flags));
   const std::vector<int> peers = peers_of(PeerOrder::fixed, plan.ranks, plan.rank, 0);
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     builder.workgroup(id);

@@ -55,6 +55,10 @@ struct LibraryReduce {
   double widest_bytes = 0;     // of the widest block: all ranks take one protocol
 };
 
+// Its kernel; `flags` and `crossings` as LibraryKernel has them.
+Kernel reducing_kernel(const LibraryReduce& plan, std::int32_t channels, std::int32_t chunks, int flags,
+                       int crossings = 0);
+
 // Adds the flags of an all-reduce.
 void add_all_reduce_flags(ScheduleBuilder& builder, const Machine& machine, LibraryReduce& plan);
 

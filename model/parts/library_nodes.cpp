@@ -196,19 +196,12 @@ void add_own_sums(ScheduleBuilder& builder, const SumPlan& plan) {
   }
 }
 
+// One after the other: of a reduce-scatter a flag within the node, a store and a flag to another; of an
+// all-reduce also a copy and a flag to another, and the flag at the end.
 Kernel kernel_of_sums(const LibraryReduce& plan, std::int32_t channels, std::int32_t chunks) {
-  // One after the other: of a reduce-scatter a flag within the node, a store and a flag to another; of an
-  // all-reduce also a copy and a flag to another, and the flag at the end.
   const int opened = plan.opened >= 0 ? 1 : 0;
-  return collective_kernel(
-      plan.kernel, plan.rank,
-      {.routine = plan.everywhere ? LibraryRoutine::all_reduce : LibraryRoutine::reduce_scatter,
-       .ranks = plan.ranks,
-       .bytes = plan.widest_bytes,
-       .channels = channels,
-       .chunks = chunks,
-       .flags = (plan.everywhere ? 4 : 2) + opened,
-       .crossings = (plan.everywhere ? 5 : 2) + opened});
+  return reducing_kernel(plan, channels, chunks, (plan.everywhere ? 4 : 2) + opened,
+                         (plan.everywhere ? 5 : 2) + opened);
 }
 
 void add_spread(ScheduleBuilder& builder, const SpreadPlan& plan, std::int32_t kernel) {

@@ -9,8 +9,7 @@
 //   kernel >= power    what the power limit leaves its matmuls together (power_bound.hpp)
 //   kernel >= wire     bytes / rate of every link and fabric port that the kernel sends over
 //   copy   >= packet and bytes at the rate of a copy engine (host_walk.hpp)
-//   rank   >= memory   operands, inputs and results over the HBM rate, each byte once, from the first launch
-//   on
+//   rank   >= memory   operands, inputs and results over the HBM rate, each byte once, from its first launch
 //
 // Everything else in the simulator (contention, cache misses, flags, polls, dispatch, arbitration) only
 // delays. The bound knows no pattern, it reads the schedule: a new pattern needs no bound of its own.

@@ -47,12 +47,12 @@ const std::array<Spec, 23> kKnobs{{
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
     gemm_knob("xcd_chunk"),
-    form_knob(),
-    call_knob(),
-    kernels_knob(),
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
+    form_knob(),
+    call_knob(),
+    kernels_knob(),
     gemm_knob("host_barriers"),
 }};
 
