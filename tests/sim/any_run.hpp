@@ -31,8 +31,13 @@ struct AnyRun {
   GemmAllScatter workload;
   const Pattern* pattern = nullptr;
   GemmKnobs knobs;
+  CallForm form = CallForm::stream;  // of a library
 
-  Schedule schedule() const { return build(*pattern, workload, machine, knobs); }
+  Schedule schedule() const {
+    Values all = values_of(knobs);
+    all.give(kFormKnob, static_cast<std::int64_t>(form));
+    return build_schedule(*pattern, problem_of(workload), machine, all);
+  }
   std::string text() const {
     return std::string(pattern->name) + " " + std::to_string(workload.m) + "x" + std::to_string(workload.n) +
            "x" + std::to_string(workload.k) + " on " + std::to_string(workload.gpus) + " of " + machine.name;

@@ -39,11 +39,11 @@ double makespan_ns(const AnyRun& run, const Counterfactual& change = {}) {
   return simulate(run.schedule(), run.machine, options).makespan_ns;
 }
 
-// Nor libraries: workgroups of a collective that start early, and wait, keep units of these small GPUs from
-// the product (up to 30 % seen; on whole GPUs there is room for both).
+// Libraries as a framework calls them. In one stream the workgroups of a collective that start early, and
+// wait, keep units of these small GPUs from the product (up to 30 % seen; whole GPUs have room for both).
 AnyRun any_run_without_swaps() {
   AnyRun run = any_run();
-  while (run.pattern->vendor) run = any_run();
+  run.form = CallForm::eager_slices;
   if (run.knobs.lock == LockProtocol::compare_and_swap) run.knobs.lock = LockProtocol::load_store;
   // Nor large stakes for those who find a link full, which in another run are others: no more than on AMD
   // parts.
