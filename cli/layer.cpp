@@ -309,8 +309,8 @@ Page page_of(const Study& study, const LayerArguments& options) {
   BarsPlot plot;
   plot.title = heading_of(study);
   plot.subtitle =
-      "best pattern of every step, time along the critical path; whiskers: nine of ten such times were "
-      "within";
+      "best pattern of every step, time along the critical path; whiskers hold nine of ten such "
+      "times";
   for (std::size_t i = 0; i < study.answers.size(); ++i) {
     const StepAnswer& answer = study.answers[i];
     plot.bars.push_back({fmt::format("{}: {}", study.layers.steps[i].name, answer.best().pattern->name),

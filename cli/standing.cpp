@@ -21,7 +21,7 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
   const auto tied = std::count(judgement.tied_with.begin(), judgement.tied_with.end(), 1);
   const double band = judgement.bands.empty() ? 0 : judgement.bands.front();
   if (band > 0) {
-    const std::string within = fmt::format("nine of ten such times are within {:.0f} %", 100 * band);
+    const std::string within = fmt::format("nine of ten such times were within {:.0f} %", 100 * band);
     sentences.push_back(
         tied > 1 ? fmt::format("The first {} are a tie: {}, and these differ by less.", tied, within)
                  : fmt::format("The first is ahead by more than the model is off: {}.", within));

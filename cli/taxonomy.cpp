@@ -167,7 +167,7 @@ void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
   const double band = first.judgement.bands.front();
   if (band <= 0) return;
   outputs.print(
-      wrapped(fmt::format("A tie: nine of ten such times are within {:.0f} %, and the two patterns "
+      wrapped(fmt::format("A tie: nine of ten such times were within {:.0f} %, and the two patterns "
                           "differ by less there.",
                           100 * band)));
 }
@@ -286,7 +286,7 @@ std::string doubt_text(const Sweep& sweep) {
   }
   if (most <= 0) return "nothing comparable was measured";
   const std::string within =
-      fmt::format("nine of ten such times are within {:.0f} to {:.0f} %", 100 * least, 100 * most);
+      fmt::format("nine of ten such times were within {:.0f} to {:.0f} %", 100 * least, 100 * most);
   return all ? within : within + ", where anything comparable was measured";
 }
 

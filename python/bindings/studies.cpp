@@ -113,6 +113,16 @@ Answered answered(const PythonAdvice& advice) {
   return verdict_of(answer.problem, answer.advice.candidates, answer.judgement);
 }
 
+py::list forms_of(const PythonAdvice& advice) {
+  return rows_of(library_form_fields(), library_forms(advice.answer->advice.candidates));
+}
+
+py::list classes_of(const PythonAdvice& advice) {
+  const Answer& answer = *advice.answer;
+  return rows_of(class_verdict_fields(),
+                 class_verdicts(answer.problem, answer.advice.candidates, answer.judgement));
+}
+
 std::optional<double> known(double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; }
 
 void add_candidates(py::module_& module) {
@@ -162,6 +172,10 @@ void add_advice(py::module_& module) {
           "rests")
       .def_property_readonly("cautions",
                              [](const A& advice) { return advice.answer->judgement.standing.cautions; })
+      .def_property_readonly("library_forms", &forms_of, "Libraries called otherwise, as dicts")
+      .def_property_readonly(
+          "kernel_classes", &classes_of,
+          "What the knobs of the rows give where own kernels are written otherwise, as dicts")
       .def(
           "frame", [](const A& advice) { return frame_of(records_of(advice)); }, "As a pandas.DataFrame");
   module.def(

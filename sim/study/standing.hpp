@@ -18,9 +18,10 @@
 //   b² = q² + (2 / n) (h / t)²
 //
 // The quantile rises where sets are few, for the next node is one of n + 1. h = 5.1 us is how much hosts of
-// nodes differ: 1.645 standard deviations, 3.1 us, of the median error of what is no kernel in each of 91
-// sets on H100 and H200. Two nodes differ by √2 as much, and n sets already hold some of it. For example
-// four sets with q = 12 % for a run of 30 us: b = sqrt(0.12² + 0.5 · 0.17²) = 17 %; of 300 us: 12.1 %.
+// nodes differ: 1.645 standard deviations of the median error of what is no kernel in each set on H100 and
+// H200, as docs/accuracy.md has them (scripts/make-accuracy). Two nodes differ by √2 as much, and n sets
+// already hold some of it. For example four sets with q = 12 % for a run of 30 us: b = sqrt(0.12² + 0.5 ·
+// 0.17²) = 17 %; of 300 us: 12.1 %.
 #pragma once
 
 #include <functional>
