@@ -21,6 +21,7 @@
 #include "cli/terminal.hpp"
 #include "cli/verdicts.hpp"
 #include "cli/version.hpp"
+#include "sim/study/compared_rows.hpp"
 
 namespace tritax::cli {
 
@@ -79,8 +80,7 @@ class Scenarios {
   }
 
   // One a variant. What cannot be predicted may have none.
-  const std::vector<Scenario>& of(const ReproducedRow& row) const { return entry(row).scenarios; }
-  const PublishedEntry& entry(const ReproducedRow& row) const { return *entries_.at(row.id); }
+  const std::vector<Scenario>& of(const ReproducedRow& row) const { return entries_.at(row.id)->scenarios; }
 
   // A knob that the scenario leaves to the machine is at the machine's default. `knobs` keeps them.
   Record record(const Scenario& scenario, Values& knobs) {
@@ -103,43 +103,6 @@ class Scenarios {
   std::map<std::string, const PublishedEntry*> entries_;
   std::map<std::string, Machine> machines_;
 };
-
-// What is compared of an entry: times and rates, parts, differences and ratios of times.
-std::optional<Compared> kind_of(const PublishedEntry& entry, std::size_t variant) {
-  const Scenario& scenario = entry.scenarios[variant];
-  switch (entry.metric) {
-    case Metric::l2_hit:
-    case Metric::llc_hit:
-    case Metric::hbm_bytes:
-      return std::nullopt;
-    case Metric::best_speedup: {  // of the fastest other pattern
-      const Workload& workload = *scenario.problem.workload;
-      const bool library = compared_of(*baseline_of(workload)) == Compared::library;
-      return library ? Compared::own_over_library : Compared::own;
-    }
-    case Metric::speedup:
-      return compared_of(pattern_of(scenario), pattern_of(entry.references[variant]));
-    default:
-      return compared_of(pattern_of(scenario));
-  }
-}
-
-// No calibration and no bound.
-std::vector<ComparedSet> compared_of(const std::vector<ReproducedRow>& rows, Scenarios& scenarios) {
-  std::vector<Comparison> comparisons;
-  for (const ReproducedRow& row : rows) {
-    if (row.calibration || row.bound || !row.error) continue;
-    const PublishedEntry& entry = scenarios.entry(row);
-    for (std::size_t i = 0; i < entry.scenarios.size(); ++i) {
-      const std::optional<Compared> of = kind_of(entry, i);
-      const Scenario& scenario = entry.scenarios[i];
-      if (!of) continue;
-      comparisons.push_back({"published " + row.group, scenarios.machine_of(scenario).gpu.name,
-                             scenario.problem, *of, *row.error});
-    }
-  }
-  return compared_sets(comparisons);
-}
 
 Table all_rows(const std::vector<ReproducedRow>& rows, Scenarios& scenarios) {
   Table table{{{"id", "id"},
@@ -225,7 +188,8 @@ Table summary_table(const std::vector<ReproducedRow>& rows) {
   return table;
 }
 
-void print_rows(const std::vector<ReproducedRow>& rows, Scenarios& scenarios, const Outputs& outputs) {
+void print_rows(const std::vector<ReproducedRow>& rows, const std::vector<ComparedSet>& compared,
+                const Outputs& outputs) {
   for (const GroupSummary& summary : summarise(rows)) {
     outputs.print(styled(summary.group, Style::bold) + '\n');
     outputs.print(group_table(rows, summary.group));
@@ -240,7 +204,7 @@ void print_rows(const std::vector<ReproducedRow>& rows, Scenarios& scenarios, co
                 '\n');
   outputs.print(summary_table(rows));
   outputs.print('\n' + styled("What was compared, as lines of scenarios/compared.csv", Style::bold) + '\n');
-  outputs.print(compared_table(compared_of(rows, scenarios)));
+  outputs.print(compared_table(compared));
 }
 
 // Says on standard error what could not be predicted, the first such number with its reason. False if all
@@ -266,17 +230,29 @@ PublishedNumbers numbers_of(const ReproduceArguments& options) {
   return wanted_numbers(options.files, group, "--group");
 }
 
-// Prints and writes. Of the group of verdicts the rows are only what these are made of.
-void write(const Reproduced& all, Scenarios& scenarios, bool only_verdicts, bool interrupted,
+// Of the group of verdicts the rows are only what these are made of; they are compared as rows.
+std::vector<ComparedSet> compared_of(const Reproduced& all, const PublishedNumbers& numbers,
+                                     bool only_verdicts) {
+  std::vector<Comparison> comparisons = comparisons_of_questions(all, numbers);
+  if (!only_verdicts) {
+    const std::vector<Comparison> of_rows = comparisons_of_rows(all.rows, numbers.entries);
+    comparisons.insert(comparisons.begin(), of_rows.begin(), of_rows.end());
+  }
+  return compared_sets(comparisons);
+}
+
+void write(const Reproduced& all, const PublishedNumbers& numbers, bool only_verdicts, bool interrupted,
            Outputs& outputs) {
-  if (!only_verdicts) print_rows(all.rows, scenarios, outputs);
+  Scenarios scenarios(numbers.entries);
+  const std::vector<ComparedSet> compared = compared_of(all, numbers, only_verdicts);
+  if (!only_verdicts) print_rows(all.rows, compared, outputs);
   if (!only_verdicts && !all.verdicts.empty()) outputs.print("\n");
   print_verdicts(all.verdicts, outputs);
   outputs.csv(only_verdicts ? verdict_table(all.verdicts) : all_rows(all.rows, scenarios), !interrupted);
   ordered_json json = reproduced_json(all.rows, scenarios);
   json["verdicts"] = verdicts_json(all.verdicts);
   json["score"] = score_json(all.verdicts);
-  json["compared"] = json_of(compared_of(all.rows, scenarios));
+  json["compared"] = json_of(compared);
   json["interrupted"] = interrupted;
   outputs.json(json);
 }
@@ -297,9 +273,8 @@ int run(const ReproduceArguments& options) {
     tell(fmt::format("tritax: interrupted; {} of {} numbers are missing\n",
                      wanted - all.rows.size() - all.verdicts.size(), wanted));
   }
-  Scenarios scenarios(numbers.entries);
   const bool only_verdicts = options.group == kVerdictGroup && !numbers.verdicts.empty();
-  write(all, scenarios, only_verdicts, work.interrupted(), outputs);
+  write(all, numbers, only_verdicts, work.interrupted(), outputs);
   if (work.interrupted()) return interrupted_exit_code();
   return tell_failures(all) ? kUserErrorExitCode : 0;
 }

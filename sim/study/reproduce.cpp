@@ -86,11 +86,17 @@ void run(std::vector<Job>& jobs, const ReproduceOptions& options) {
   for (std::size_t i = 0; i < jobs.size(); ++i) jobs[i].failure = outcomes[i].failure;
 }
 
+double fastest_ns_of(const PublishedEntry& entry, const VariantJobs& variant, const std::vector<Job>& jobs) {
+  double fastest_ns = jobs[variant.alternatives.front()].prediction->time_ns(entry.clock);
+  for (const std::size_t job : variant.alternatives)
+    fastest_ns = std::min(fastest_ns, jobs[job].prediction->time_ns(entry.clock));
+  return fastest_ns;
+}
+
 // Value of one variant in the units of Prediction.
 double value_of(const PublishedEntry& entry, const VariantJobs& variant, const std::vector<Job>& jobs) {
   const auto time_ns = [&](std::size_t job) { return jobs[job].prediction->time_ns(entry.clock); };
-  double fastest_ns = time_ns(variant.alternatives.front());
-  for (const std::size_t job : variant.alternatives) fastest_ns = std::min(fastest_ns, time_ns(job));
+  const double fastest_ns = fastest_ns_of(entry, variant, jobs);
   switch (entry.metric) {
     case Metric::speedup:
     case Metric::best_speedup:
@@ -152,6 +158,12 @@ void judge(ReproducedRow& row, double predicted) {
   row.error = row.bound && row.within_published_range ? 0 : (predicted - row.published) / row.published;
 }
 
+// Of the difference between a time, predicted as `time_ns`, and another.
+void judge_time(ReproducedRow& row, double time_ns, double unit_scale) {
+  const double implied_ns = time_ns + (row.published - *row.predicted) * unit_scale;
+  if (implied_ns > 0) row.error_of_time = time_ns / implied_ns - 1;
+}
+
 // Fills the prediction of a row. Returns false when a simulation of it was left out.
 bool fill(ReproducedRow& row, const PublishedEntry& entry, const std::vector<VariantJobs>& variants,
           const std::vector<Job>& jobs) {
@@ -168,6 +180,8 @@ bool fill(ReproducedRow& row, const PublishedEntry& entry, const std::vector<Var
   std::vector<double> values;
   for (const VariantJobs& variant : variants) values.push_back(value_of(entry, variant, jobs));
   judge(row, aggregate(entry.aggregate, values) / entry.unit_scale);
+  if (entry.metric == Metric::time_difference && variants.size() == 1)
+    judge_time(row, fastest_ns_of(entry, variants.front(), jobs), entry.unit_scale);
   return true;
 }
 

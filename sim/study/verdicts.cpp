@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -114,9 +115,10 @@ Reproduced reproduce(const PublishedNumbers& numbers, const ReproduceOptions& op
   for (const VerdictQuestion& question : numbers.verdicts) {
     for (const PublishedEntry& entry : question.own) own.insert(entry.id);
   }
-  all.rows.erase(std::remove_if(all.rows.begin(), all.rows.end(),
-                                [&own](const ReproducedRow& row) { return own.count(row.id) > 0; }),
-                 all.rows.end());
+  const auto first_own = std::stable_partition(all.rows.begin(), all.rows.end(),
+                                               [&own](const auto& row) { return own.count(row.id) == 0; });
+  all.rows_of_questions.assign(std::make_move_iterator(first_own), std::make_move_iterator(all.rows.end()));
+  all.rows.erase(first_own, all.rows.end());
   return all;
 }
 

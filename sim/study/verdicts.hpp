@@ -103,7 +103,8 @@ std::vector<JudgedQuestion> verdicts_of(const std::vector<VerdictQuestion>& ques
                                         const std::vector<ReproducedRow>& rows);
 
 struct Reproduced {
-  std::vector<ReproducedRow> rows;  // of the entries; own scenarios of verdicts have none
+  std::vector<ReproducedRow> rows;               // of the entries
+  std::vector<ReproducedRow> rows_of_questions;  // of the entries that questions hold themselves
   std::vector<JudgedQuestion> verdicts;
 };
 Reproduced reproduce(const PublishedNumbers& numbers, const ReproduceOptions& options = {});
