@@ -25,6 +25,9 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
     sentences.push_back(
         tied > 1 ? fmt::format("The first {} are a tie: {}, and these differ by less.", tied, within)
                  : fmt::format("The first is ahead by more than the model is off: {}.", within));
+  } else if (tied > 1) {  // bands of ratios to a library
+    sentences.push_back(fmt::format(
+        "The first {} are a tie: they differ from the first by less than such ratios were off.", tied));
   } else if (!judgement.bands.empty()) {
     sentences.emplace_back("How far such predictions are off is not known, so nothing is called a tie.");
   }

@@ -201,7 +201,6 @@ KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const
     space.axes.push_back(
         name_axis("peer_order", kPeerOrderNames, static_cast<std::int64_t>(PeerOrder::staggered)));
   }
-  if (varies("lock", "lock")) space.axes.push_back(name_axis("lock", kLockProtocolNames, 0));
   return space;
 }
 

@@ -241,12 +241,12 @@ std::vector<std::int64_t> launches_to_try(const GemmQuestion& question) {
   return {static_cast<std::int64_t>(LaunchMode::stream), static_cast<std::int64_t>(LaunchMode::graph)};
 }
 
-// The default first. Flags that are polled otherwise, and kernels of other writers.
-std::vector<std::int64_t> names_to_try(const GemmQuestion& question, std::string_view knob,
-                                       std::int64_t usual, std::size_t count) {
-  std::vector<std::int64_t> values{usual};
-  if (!question.pattern.uses(knob) || question.pin(knob)) return values;
-  for (std::size_t i = 0; i < count; ++i) add_unique(values, static_cast<std::int64_t>(i));
+// The default first. Locks are only as told: what compare-and-swaps cost is not modelled (ROCm/iris PR
+// 215: 2.5 times), and no other lock gains.
+std::vector<std::int64_t> pipelines_to_try(const GemmQuestion& question) {
+  std::vector<std::int64_t> values{static_cast<std::int64_t>(question.base.pipeline)};
+  if (!question.pattern.uses("pipeline") || question.pin("pipeline")) return values;
+  for (std::size_t i = 0; i < kFreePipelines; ++i) add_unique(values, static_cast<std::int64_t>(i));
   return values;
 }
 
@@ -280,14 +280,7 @@ KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, co
   space.axes.push_back(piece_axis(question));
   if (table.has("peer_order")) space.axes.push_back(column_axis("peer_order", peer_orders_to_try(question)));
   space.axes.push_back(column_axis("launch", launches_to_try(question)));
-  const GemmKnobs& base = question.base;
-  const auto pipeline = static_cast<std::int64_t>(base.pipeline);
-  space.axes.push_back(column_axis("pipeline", names_to_try(question, "pipeline", pipeline, kFreePipelines)));
-  if (table.has("lock") && gpus > 1) {
-    const auto lock = static_cast<std::int64_t>(base.lock);
-    space.axes.push_back(
-        column_axis("lock", names_to_try(question, "lock", lock, kLockProtocolNames.size())));
-  }
+  space.axes.push_back(column_axis("pipeline", pipelines_to_try(question)));
   space.axes.push_back(tile_axis(question));
   if (table.has("gemm_cus")) {
     space.axes.push_back(split_axis(question));

@@ -53,9 +53,6 @@ inline std::vector<GemmKnobs> single_changes(const GemmKnobs& winner, const Patt
   for (const PeerOrder order : {PeerOrder::fixed, PeerOrder::rotated, PeerOrder::staggered}) {
     add([&](GemmKnobs& k) { k.peer_order = order; });
   }
-  if (pattern.uses("lock")) {
-    for (int lock = 0; lock < 3; ++lock) add([&](GemmKnobs& k) { k.lock = static_cast<LockProtocol>(lock); });
-  }
   for (const LaunchMode launch : {LaunchMode::stream, LaunchMode::graph}) {
     add([&](GemmKnobs& k) { k.launch = launch; });
   }
