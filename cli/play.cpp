@@ -21,6 +21,7 @@
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "model/schedule/json.hpp"
+#include "sim/study/judged.hpp"
 #include "sim/study/play.hpp"
 
 namespace tritax::cli {
@@ -72,14 +73,24 @@ Table moves_table(const PlayResult& result, std::size_t most) {
 }
 
 nlohmann::ordered_json play_json(const PlayArguments& arguments, const PlayResult& result,
-                                 const Record& record) {
+                                 const Answered& answered, const Record& record) {
   auto tree = nlohmann::ordered_json::parse(play_to_json(result, arguments.player));
+  tree["verdict"] = answered.sentence;
+  tree["decision"] = name_of(answered.verdict);
   add_record(tree, record);
   return tree;
 }
 
+// Of what was found beside the library; nothing of a schedule file.
+Answered verdict_of(const Subject& subject, const PlayResult& result, std::uint64_t seed) {
+  if (!subject.scenario) return {};
+  const Scenario& scenario = *subject.scenario;
+  return verdict_beside_library(scenario.problem, subject.machine, pattern_of(scenario), scenario.knobs,
+                                result.found_ns, seed);
+}
+
 void print_play(const Outputs& outputs, const PlayArguments& arguments, const Subject& subject,
-                const PlayResult& result) {
+                const PlayResult& result, const Answered& answered) {
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
   if (arguments.replay.empty()) {
     outputs.print(
@@ -99,6 +110,7 @@ void print_play(const Outputs& outputs, const PlayArguments& arguments, const Su
         result.start_draws_ns.size(), mean_us(result.start_draws_ns), mean_us(result.found_draws_ns),
         100 * result.gain_with_luck(), 100 * result.error_of_gain()));
   }
+  if (!answered.sentence.empty()) outputs.print(wrapped(answered.sentence) + "\n");
   if (result.moves.empty()) {
     outputs.print("\nNothing was found that takes less time.\n");
     return;
@@ -193,9 +205,10 @@ int run_play(PlayArguments arguments) {
     return play_subject(arguments, subject);
   });
   const Record record = record_of(subject, static_cast<std::uint64_t>(arguments.seed.value_or(1)));
-  print_play(outputs, arguments, subject, result);
+  const Answered answered = verdict_of(subject, result, *record.seed);
+  print_play(outputs, arguments, subject, result, answered);
   outputs.csv(with_record(moves_table(result, result.moves.size()), record));
-  if (arguments.output.json) outputs.json(play_json(arguments, result, record));
+  if (arguments.output.json) outputs.json(play_json(arguments, result, answered, record));
   if (save) save->commit(schedule_to_json(result.found) + '\n');
   return 0;
 }

@@ -1,7 +1,9 @@
 #include "sim/study/judged.hpp"
 
 #include <algorithm>
+#include <utility>
 
+#include "sim/simulate.hpp"
 #include "sim/study/why.hpp"
 
 namespace tritax {
@@ -58,6 +60,29 @@ Answered verdict_of(const Problem& problem, const std::vector<Candidate>& candid
   if (rivals.own == nullptr || rivals.there == nullptr) return {};
   const Contest contest = contest_of(*rivals.own, *rivals.there, candidates, judgement);
   return {verdict_on(contest), verdict_sentence(rivals, workload, contest)};
+}
+
+Answered verdict_beside_library(const Problem& problem, const Machine& machine, const Pattern& pattern,
+                                const Values& knobs, double time_ns, std::uint64_t seed) {
+  const Workload& workload = *problem.workload;
+  const Pattern* library = baseline_of(workload);
+  if (library == nullptr || !library->vendor || is_there(pattern, workload)) return {};
+  std::vector<Candidate> both(2);
+  Candidate &own = both[0], &there = both[1];
+  own.pattern = &pattern;
+  own.knobs = knobs;
+  own.time_ns = time_ns;
+  own.searched = false;
+  there.pattern = library;
+  Values library_knobs(workload.knobs);
+  if (knobs.has("host_barriers")) library_knobs.give("host_barriers", knobs["host_barriers"]);
+  there.knobs = resolved_knobs(problem, machine, library_knobs);
+  SimulationOptions options;
+  options.seed = seed;
+  there.time_ns =
+      simulate(build_schedule(*library, problem, machine, there.knobs), machine, options).makespan_ns;
+  if (there.time_ns < own.time_ns) std::swap(own, there);
+  return verdict_of(problem, both, judged(problem, machine, both));
 }
 
 std::vector<ClassVerdict> class_verdicts(const Problem& problem, const std::vector<Candidate>& candidates,

@@ -33,6 +33,12 @@ struct Answered {
 Answered verdict_of(const Problem& problem, const std::vector<Candidate>& candidates,
                     const Judged& judgement);
 
+// The verdict on one own pattern, which takes `time_ns` with knobs that nobody searched, beside the library
+// of its workload as it is called by default. `alone` and "" of a library, and where there is none. Throws
+// what `build_schedule` and `simulate` throw.
+Answered verdict_beside_library(const Problem& problem, const Machine& machine, const Pattern& pattern,
+                                const Values& knobs, double time_ns, std::uint64_t seed);
+
 // The verdict where own kernels are written otherwise (model/workload/kernel_class.hpp): on the fastest own
 // pattern then, with the knobs of its row. These knobs were not searched for that class, and no band is of
 // it: it may pay, or the answer is unknown. One a class that any candidate has a time for; none where no
