@@ -1,14 +1,18 @@
-# tritax_module(NAME FOLDER folder [PARSES] [OF_PROGRAMS] DEPENDS …): a static library tritax_NAME from all .cpp files of one
-# folder. PARSES: it reads files of users, and fuzz targets look into it. OF_PROGRAMS: only programs need it; all others are
+# tritax_module(NAME FOLDER folder [PARSES] [COLD] [OF_PROGRAMS] DEPENDS …): a static library tritax_NAME from all .cpp files of
+# one folder. PARSES: it reads files of users, and fuzz targets look into it. COLD: its own speed does not matter where it is
+# sanitized. OF_PROGRAMS: only programs need it; all others are
 # the library that is installed (Install.cmake), by the global property TRITAX_LIBRARIES.
 function(tritax_module name)
-  cmake_parse_arguments(ARG "PARSES;OF_PROGRAMS" "FOLDER" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "PARSES;COLD;OF_PROGRAMS" "FOLDER" "DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${ARG_FOLDER}/*.cpp)
   add_library(tritax_${name} STATIC ${sources} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(tritax_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include/tritax>)
   target_link_libraries(tritax_${name} PUBLIC ${ARG_DEPENDS})
   if(ARG_PARSES)
     target_compile_options(tritax_${name} PRIVATE ${TRITAX_SEEN_BY_FUZZERS})
+  endif()
+  if(ARG_COLD AND TRITAX_FUZZ)
+    target_compile_options(tritax_${name} PRIVATE ${TRITAX_QUICK_BUILD})
   endif()
   if(NOT ARG_OF_PROGRAMS)
     set_property(GLOBAL APPEND PROPERTY TRITAX_LIBRARIES ${name})
@@ -54,23 +58,7 @@ function(tritax_embed output variable)
   set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()
 
-# The event loop is many small functions that call each other across files: GCC's limits, made for the size of
-# programs, cost a run 2 to 5 % (tests/bench at 16384 cubed, GCC 12).
-set(TRITAX_INLINE_MORE -finline-limit=2000 --param=inline-unit-growth=200 --param=large-function-growth=500)
-
-# Of what the event loop calls for every operation, for tritax_simulates(); the objects also hold ordinary code, which
-# everything else links.
-if(TRITAX_LTO)
-  set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-O3;-flto=auto;-ffat-lto-objects;${TRITAX_INLINE_MORE}>")
-else()
-  set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-O3;${TRITAX_INLINE_MORE}>")
-endif()
-
-# Links a program whose speed is the simulator's with link-time optimisation; see sim/CMakeLists.txt.
-function(tritax_simulates target)
-  if(NOT TRITAX_LTO)
-    return()
-  endif()
-  target_link_options(${target} PRIVATE
-    "$<$<AND:$<LINK_LANG_AND_ID:CXX,GNU>,$<CONFIG:Release>>:-flto=auto;${TRITAX_INLINE_MORE}>")
-endfunction()
+# Of what the event loop calls for every operation. It is many small functions that call each other: GCC's limits, made for
+# the size of programs, cost a run 2 to 5 % (tests/bench at 16384 cubed, GCC 12). Link-time optimisation on top gains
+# nothing that can be measured.
+set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-O3;-finline-limit=2000;--param=inline-unit-growth=200;--param=large-function-growth=500>")

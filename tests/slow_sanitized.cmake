@@ -66,6 +66,10 @@ set(slow_sanitized
   EveryPatternsFloor.*
   OneVerdictOfAll.*
   Workloads/OneVerdict.*
+  FlashDecode.IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus
+  Moe.UnevenExpertsCostTime
+  LibrarySchedule.TakesOnAnotherMachineWhatThePatternTakesThere
+  AttentionMapping.IsABijectionOrRefusedForEveryListedCase
   # All knobs of all searches.
   EveryWorkloadsSpace.*
   Ulysses.IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus
