@@ -25,9 +25,13 @@ MatmulTile of_step(const Gpu& gpu, const KernelCosts& costs, DType dtype, const 
   return step;
 }
 
-// Share of the matrix cores that have a wave with at least one instruction's worth of the tile.
-double busy_simd_share(const Gpu& gpu, const MatmulTile& tile) {
-  const std::int32_t blocks = ceil_div(tile.m, kInstructionEdge) * ceil_div(tile.n, kInstructionEdge);
+// Share of the matrix cores that have a wave with at least one instruction's worth of the tile. Waves of a
+// library's kernels share a deep step too: four slices of 128 in MT16x16x512 of hipBLASLt.
+double busy_simd_share(const Gpu& gpu, const KernelCosts& costs, const MatmulTile& tile) {
+  constexpr std::int32_t kSlice = 128;
+  const std::int32_t slices = costs.tuned ? std::max(1, tile.k / kSlice) : 1;
+  const std::int32_t blocks =
+      slices * ceil_div(tile.m, kInstructionEdge) * ceil_div(tile.n, kInstructionEdge);
   return static_cast<double>(std::min({gpu.simds_per_cu, tile.waves, blocks})) / gpu.simds_per_cu;
 }
 
@@ -75,7 +79,7 @@ double matmul_step_clk(const Gpu& gpu, const KernelCosts& costs, const MatrixRat
     return std::max({t_flops, t_operands, t_port});
   }
 
-  const double t_mfma = 2.0 * tile.m * tile.n * depth / (flop_per_clk * busy_simd_share(gpu, tile));
+  const double t_mfma = 2.0 * tile.m * tile.n * depth / (flop_per_clk * busy_simd_share(gpu, costs, tile));
   const double t_read = tile.waves * fragment_edges(tile) * depth * e / gpu.lds_bytes_per_clk;
   if (gpu.async_tile_copy) return std::max({t_mfma, t_read, t_port});  // mma.sync
   const double t_write = (tile.m + tile.n) * depth * e / gpu.lds_bytes_per_clk;

@@ -41,8 +41,9 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
                               const LibraryTile& choice, double matmul_share) {
   const Gpu& gpu = machine.gpu;
   const MatmulTile& tile = choice.tile;
+  Resources resources;
   try {
-    matmul_resources(gpu, vendor, gemm.dtype, tile);
+    resources = matmul_resources(gpu, vendor, gemm.dtype, tile);
   } catch (const UserError&) {
     return std::nullopt;  // not a candidate on this GPU
   }
@@ -50,9 +51,11 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   MatmulCost cost = matmul_cost(gpu, vendor, gemm.dtype, tile, tile.m, tile.n, depth);
   cost.compute_ns /= matmul_share;
   const std::int64_t columns = gemm.n;
-  const std::int64_t tiles = ceil_ratio(gemm.m, tile.m) * ceil_ratio(columns, tile.n) * choice.parts;
+  const std::int64_t rows_of_tiles = ceil_ratio(gemm.m, tile.m),
+                     columns_of_tiles = ceil_ratio(columns, tile.n);
+  const std::int64_t tiles = rows_of_tiles * columns_of_tiles * choice.parts;
   const DType stored = choice.parts > 1 ? accumulator_of(gemm.dtype) : gemm.dtype;
-  const std::int32_t stages = operand_stages(gpu, vendor, gemm.dtype, tile, 0);
+  const std::int32_t stages = operand_stages(gpu, vendor, gemm.dtype, tile, resources.lds_bytes);
   if (gpu.async_tile_copy && stages < kFewestStages) return std::nullopt;
   const double store_ns = static_cast<double>(tile.m) * tile.n * bytes_of(stored) /
                           unit_gb_per_s(gpu, vendor, MoveKind::local_store);
@@ -61,10 +64,11 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   const double operands = static_cast<double>(gemm.k) * e * static_cast<double>(gemm.m + columns);
   const double result = static_cast<double>(gemm.m * columns) * e;
   const double fetched = static_cast<double>(tiles) * cost.operand_bytes;
-  // Operands that no other tile has fetched yet come from memory. Padding is not fetched.
-  const auto useful =
-      static_cast<double>(std::min<std::int64_t>(tile.m, gemm.m) + std::min<std::int64_t>(tile.n, columns));
-  const bool from_memory = 2 * operands > fetched * useful / (tile.m + tile.n);
+  // Stages arrive as late as the operand does that no other tile has fetched yet: of the first row and the
+  // first column of tiles. Those of most tiles count.
+  const double others =
+      (1 - 1.0 / static_cast<double>(rows_of_tiles)) * (1 - 1.0 / static_cast<double>(columns_of_tiles));
+  const bool from_memory = others < 0.5;
   const double steps = static_cast<double>(depth) / tile.k;
   const double arrival_ns =
       from_memory ? steps * stage_interval_ns(gpu, gemm.dtype, tile, stages, gpu.memory_stage_latency_ns())
@@ -126,9 +130,29 @@ std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
     return {{256, 256}, {256, 128}, {128, 256}, {128, 128}, {256, 64}, {64, 256},
             {128, 64},  {64, 128},  {64, 64},   {32, 128},  {32, 64},  {16, 64}};
   }
-  constexpr std::int32_t smallest_tile = 1024;  // elements
   constexpr std::array<std::int32_t, 9> edges{256, 224, 192, 160, 128, 96, 64, 32, 16};
-  return shapes_of(edges, [](std::int32_t m, std::int32_t n) { return m * n >= smallest_tile; });
+  return shapes_of(edges, [](std::int32_t, std::int32_t) { return true; });
+}
+
+// Depths of the K steps of a tile's kernels. hipBLASLt's 16-bit ones fill the LDS that small tiles leave
+// free: up to 28 Ki elements of a step are known, and no deeper step than 512.
+std::vector<std::int32_t> depths_of(const Shape& shape, std::int32_t usual, const Gpu& gpu, DType dtype) {
+  constexpr std::int32_t most_elements = 28 * 1024, deepest = 512;
+  std::vector<std::int32_t> depths{usual};
+  if (gpu.async_tile_copy || bytes_of(dtype) != 2) return depths;
+  for (std::int32_t depth = 2 * usual; depth <= deepest && (shape.m + shape.n) * depth <= most_elements;
+       depth *= 2)
+    depths.push_back(depth);
+  return depths;
+}
+
+std::vector<MatmulTile> tiles_of(const Shape& shape, const Kernels& kernels, const Gpu& gpu, DType dtype) {
+  std::vector<MatmulTile> tiles;
+  for (const std::int32_t depth : depths_of(shape, kernels.step, gpu, dtype)) {
+    for (const std::int32_t waves : {4, 8})
+      tiles.push_back({shape.m, shape.n, depth, waves, Pipeline::overlapped});
+  }
+  return tiles;
 }
 
 // The largest power of two up to 16 that divides the bytes of every row of A, B and C.
@@ -185,8 +209,7 @@ LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
   for (const std::int32_t parts : parts_of_k) {
     if (parts > 1 && parts * part_bytes > kWorkspaceBytes) break;
     for (const Shape& shape : kernels.shapes) {
-      for (const std::int32_t waves : {4, 8}) {
-        const MatmulTile tile{shape.m, shape.n, kernels.step, waves, Pipeline::overlapped};
+      for (const MatmulTile& tile : tiles_of(shape, kernels, machine.gpu, gemm.dtype)) {
         if (parts > 1 && gemm.k < std::int64_t{2} * parts * tile.k) continue;
         if (exceeds(tile, gemm) && tile.m * tile.n > smallest) continue;
         const LibraryTile choice{tile, parts, accumulator_of(gemm.dtype), kernels.routine};
