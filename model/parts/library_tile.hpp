@@ -3,8 +3,8 @@
 // A hand-tuned library has kernels for many tiles. The 16-bit kernels of hipBLASLt have edges in steps of 32
 // up to 256 (it names them after their tiles: Cijk_Alik_Bljk_BBS_BH_…_MT224x256x64, …_HHS_BH_…_MT96x128x64),
 // so that a shape seldom leaves compute units idle; steps of K are up to 512 deep where tiles are small
-// (…_MT16x16x512_MI16x16x1_…, MT32x16x256, MT32x32x256, MT48x64x256: traces of bf16 decode on MI300X and MI355X),
-// and each wave then multiplies a slice of them. Other AMD kernels are taken to have powers of two
+// (…_MT16x16x512_MI16x16x1_…, MT32x16x256, MT32x32x256, MT48x64x256: traces of bf16 decode on MI300X and
+// MI355X), and each wave then multiplies a slice of them. Other AMD kernels are taken to have powers of two
 // (rocBLAS fp32: Cijk_Alik_Bljk_SB_MT128x128x16, MT64x128x16). cuBLAS on Hopper has one edge in steps of the
 // 64 rows of wgmma and the other in steps of 8, either way round (nvjet_sm90_tst_192x96_64x5_…, …_64x16_…,
 // …_320x128_…: scenarios/measured/h200-4-library-microbench.csv). The library picks, for the shape at hand,
