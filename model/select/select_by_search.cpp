@@ -12,11 +12,10 @@ constexpr std::size_t kBatch = 16;  // candidates between two pruning decisions,
 constexpr std::size_t kFrontier =
     2;                           // shapes of tiles of a pattern, of which the best's neighbours are tried
 constexpr int kRefinements = 4;  // rounds of that, while there is something to gain
-// Then every single change of a knob is tried on the best of the patterns that are so near to the fastest …
-constexpr double kInReach = 1.05;
-constexpr int kPolishings = 6;            // … in so many rounds at most
+// Then every single change of a knob is tried on the best of each pattern, in so many rounds at most.
+constexpr int kPolishings = 6;
 constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
-// Nor is a pattern tuned that takes so many times as long as the fastest own one: its result says so.
+// But no pattern is tuned that takes so many times as long as the fastest own one: its result says so.
 constexpr double kFarBehind = 1.5;
 // A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
 constexpr double kHopelessFactor = 1.03;
@@ -69,7 +68,6 @@ class Search {
   double worth_ns(std::size_t pattern) const;
   bool same_group(const Contender& a, const Contender& b) const;
   double fastest_ns() const;
-  bool in_reach(std::size_t pattern) const;
   bool far_behind(std::size_t pattern) const;
   bool has_knobs(std::size_t pattern) const;
 
@@ -241,14 +239,12 @@ bool Search::refine() {
       }
     }
     list_best_of_others(p);
-    if (contenders_.size() == listed && !in_reach(p)) settle(p);  // its best stays the best
+    if (contenders_.size() == listed && far_behind(p)) settle(p);  // its best stays the best
   }
   return contenders_.size() > first;
 }
 
-// Whether the pattern may still become the fastest.
-bool Search::in_reach(std::size_t pattern) const { return best_ns(pattern) <= kInReach * fastest_ns(); }
-
+// Whether the pattern is left as it is, and its row says that it is not tuned.
 bool Search::far_behind(std::size_t pattern) const { return best_ns(pattern) > kFarBehind * fastest_ns(); }
 
 // Of the patterns that one would have to build; of all while none of these has a time. The baseline's time
@@ -267,7 +263,7 @@ bool Search::has_knobs(std::size_t pattern) const {
   return std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.values.size() > 1; });
 }
 
-// Lists every single change of a knob of the best of the patterns in reach, so that none is left that gains;
+// Lists every single change of a knob of the best of each pattern, so that none is left that gains;
 // false if there is nothing new.
 bool Search::polish() {
   polishing_ = true;
@@ -275,7 +271,7 @@ bool Search::polish() {
   for (std::size_t p = 0; p < searches_.size(); ++p) {
     PatternSearch& search = searches_[p];
     if (!search.best || search.settled) continue;
-    if (!in_reach(p)) {
+    if (far_behind(p)) {
       settle(p);
       continue;
     }
