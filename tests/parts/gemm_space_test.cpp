@@ -332,7 +332,8 @@ TEST(Candidates, VaryEveryKnobThatThePatternUses) {
       const Values start = coarse_choices(space).front().knobs;
       for (const std::string_view knob : pattern.knobs) {
         if (knob.starts_with("xcd_") && machine.gpu.xcds == 1) continue;
-        if (knob == "sharing" || knob == "k_split" || knob == "lock") continue;  // other values only if asked for
+        if (knob == "sharing" || knob == "k_split" || knob == "lock")
+          continue;  // other values only if asked for
         const Spec& spec = *find_spec(start.specs(), knob);
         const bool varies = std::any_of(near.begin(), near.end(), [&](const Option& option) {
           return option.knobs[spec.column(0)] != start[spec.column(0)];
