@@ -66,6 +66,7 @@ set(slow_sanitized
   EveryPatternsFloor.*
   OneVerdictOfAll.*
   Workloads/OneVerdict.*
+  # Long, and of patterns whose laws stay.
   FlashDecode.IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus
   Moe.UnevenExpertsCostTime
   LibrarySchedule.TakesOnAnotherMachineWhatThePatternTakesThere

@@ -22,7 +22,8 @@
 //
 // and there are ceil(K / k) steps, k as step_depth() says. wm × wn is the wave grid that reads the fewest
 // fragments; a wave has at least 16×16. Waves or tiles too few to give every matrix core a 16×16 block use
-// their share of the rate only.
+// their share of the rate only; in a library's kernels each 128 of the depth of a step count as blocks of
+// their own, because waves share it (local split U).
 //
 // Where the GPU has asynchronous tile copies t_write vanishes. On A100, and in fp64, waves read fragments for
 // mma.sync (m16n8k16; m8n8k4, m16n8k8) and t = max(t_mfma, t_read, t_port). wgmma reads its operands from LDS

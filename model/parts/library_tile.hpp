@@ -3,8 +3,9 @@
 // A hand-tuned library has kernels for many tiles. The 16-bit kernels of hipBLASLt have edges in steps of 32
 // up to 256 (it names them after their tiles: Cijk_Alik_Bljk_BBS_BH_…_MT224x256x64, …_HHS_BH_…_MT96x128x64),
 // so that a shape seldom leaves compute units idle; steps of K are up to 512 deep where tiles are small
-// (…_MT16x16x512_MI16x16x1_…, MT32x16x256, MT32x32x256, MT48x64x256: traces of bf16 decode on MI300X and
-// MI355X), and each wave then multiplies a slice of them. Other AMD kernels are taken to have powers of two
+// (…_MT16x16x512_MI16x16x1_…: ROCm/rocm-libraries projects/hipblaslt/tensilelite SolutionStructs/Solution.py;
+// MT32x16x256, MT32x32x256 and MT48x64x256 too are names in traces of bf16 decode on MI300X and MI355X), and
+// each wave then multiplies a slice of them. Other AMD kernels are taken to have powers of two
 // (rocBLAS fp32: Cijk_Alik_Bljk_SB_MT128x128x16, MT64x128x16). cuBLAS on Hopper has one edge in steps of the
 // 64 rows of wgmma and the other in steps of 8, either way round (nvjet_sm90_tst_192x96_64x5_…, …_64x16_…,
 // …_320x128_…: scenarios/measured/h200-4-library-microbench.csv). The library picks, for the shape at hand,
@@ -14,11 +15,11 @@
 //   rounds = ceil(tiles · parts / compute units)
 //
 // by the cost law of model/cost/matmul_cost.hpp with the overlapped pipeline, a tile time that is no less
-// than its operands take to come where most come from memory, and at least three stages of operands in LDS
-// where copies are asynchronous; larger tiles and fewer parts win ties. This is the closed-form ranking of
-// ROCm/rocm-libraries shared/origami in its simplest form. With more than one part every part is a product of
-// its own, stored in fp32 (fp64: in fp64), and a second kernel adds them up (cublasLt::splitKreduce_kernel,
-// there).
+// than its stages take to arrive where either operand of most tiles comes from memory, and at least three
+// stages of operands in LDS where copies are asynchronous; larger tiles and fewer parts win ties. This is the
+// closed-form ranking of ROCm/rocm-libraries shared/origami in its simplest form. With more than one part
+// every part is a product of its own, stored in fp32 (fp64: in fp64), and a second kernel adds them up
+// (cublasLt::splitKreduce_kernel, there).
 //
 // Copies by the tensor memory accelerator need rows of whole 16 bytes, asynchronous copies of the generation
 // before rows of whole 4 (NVIDIA CUDA C++ programming guide, tensor maps and asynchronous data copies). For

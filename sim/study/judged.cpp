@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/workload/launching.hpp"
 #include "sim/simulate.hpp"
 #include "sim/study/why.hpp"
 
@@ -76,6 +77,9 @@ Answered verdict_beside_library(const Problem& problem, const Machine& machine, 
   there.pattern = library;
   Values library_knobs(workload.knobs);
   if (knobs.has("host_barriers")) library_knobs.give("host_barriers", knobs["host_barriers"]);
+  const bool graph =
+      knobs.has(kLaunchKnob) && static_cast<LaunchMode>(knobs[kLaunchKnob]) == LaunchMode::graph;
+  library_knobs = in_mode(library_knobs, graph ? LaunchMode::graph : LaunchMode::stream);
   there.knobs = resolved_knobs(problem, machine, library_knobs);
   SimulationOptions options;
   options.seed = seed;

@@ -34,7 +34,7 @@ Answered verdict_of(const Problem& problem, const std::vector<Candidate>& candid
                     const Judged& judgement);
 
 // The verdict on one own pattern, which takes `time_ns` with knobs that nobody searched, beside the library
-// of its workload as it is called by default. `alone` and "" of a library, and where there is none. Throws
+// of its workload in the same launch mode. `alone` and "" of a library, and where there is none. Throws
 // what `build_schedule` and `simulate` throw.
 Answered verdict_beside_library(const Problem& problem, const Machine& machine, const Pattern& pattern,
                                 const Values& knobs, double time_ns, std::uint64_t seed);

@@ -59,8 +59,8 @@ struct ReproducedRow {
   // (predicted - published) / published, signed. Of a bound: 0 if it holds. Empty when there is no
   // prediction.
   std::optional<double> error;
-  // Of a time-difference: likewise, of the whole time that the published difference implies. Empty for other
-  // metrics.
+  // Of a time-difference with one variant: likewise, of the whole time that the published difference implies.
+  // Else empty.
   std::optional<double> error_of_time;
   bool within_published_range = false;  // low <= predicted <= high, where the source gives them
   bool calibration = false;             // it helped to set a parameter of the machine, or to choose knobs

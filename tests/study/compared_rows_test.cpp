@@ -33,8 +33,10 @@ std::vector<Comparison> of_rows(const std::string& entries) {
   return comparisons_of_rows(reproduce(published).rows, published.entries);
 }
 
-std::vector<Comparison> of_questions(const std::string& verdict) {
-  const PublishedNumbers published = numbers(kQuestion + verdict);
+std::vector<Comparison> of_ways(const std::string& first, const std::string& second) {
+  const PublishedNumbers published =
+      numbers(kQuestion + "[[verdict]]\nid = \"q\"\ntimes = [100, 50]\nways = [{ pattern = \"" + first +
+              "\" }, { pattern = \"" + second + "\" }]\n");
   return comparisons_of_questions(reproduce(published), published);
 }
 
@@ -65,9 +67,7 @@ TEST(ComparedRows, OtherLocksThanLoadStoreAreLeftOut) {
 }
 
 TEST(ComparedRows, TheTwoWaysOfAQuestionAreTwoTimesAndTheirRatio) {
-  const std::vector<Comparison> compared = of_questions(
-      "[[verdict]]\nid = \"q\"\ntimes = [100, 50]\n"
-      "ways = [{ pattern = \"fused-sequential\" }, { pattern = \"library\" }]\n");
+  const std::vector<Comparison> compared = of_ways("fused-sequential", "library");
   ASSERT_EQ(compared.size(), 3u);
   EXPECT_EQ(compared[0].of, Compared::own);
   EXPECT_EQ(compared[1].of, Compared::library);
@@ -77,9 +77,7 @@ TEST(ComparedRows, TheTwoWaysOfAQuestionAreTwoTimesAndTheirRatio) {
 }
 
 TEST(ComparedRows, TwoPatternsOfOneKindHaveNoRatioToALibrary) {
-  const std::vector<Comparison> compared = of_questions(
-      "[[verdict]]\nid = \"q\"\ntimes = [100, 50]\n"
-      "ways = [{ pattern = \"fused-sequential\" }, { pattern = \"bulk-synchronous\" }]\n");
+  const std::vector<Comparison> compared = of_ways("fused-sequential", "bulk-synchronous");
   ASSERT_EQ(compared.size(), 2u);
   EXPECT_EQ(compared[0].of, Compared::own);
   EXPECT_EQ(compared[1].of, Compared::own);

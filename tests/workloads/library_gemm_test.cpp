@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "model/core/error.hpp"
+#include "sim/simulate.hpp"
 #include "tests/workloads/problems.hpp"
 
 namespace tritax {
@@ -34,6 +35,35 @@ TEST(LibraryGemmSchedule, WritesProductsOfEightBitNumbersAsSixteenBits) {
     const Schedule schedule = schedule_of(library_gemm_of(512, 512, 512, dtype), machine);
     EXPECT_EQ(schedule.buffers.at(static_cast<std::size_t>(schedule.result_buffer)).dtype, DType::bf16);
     EXPECT_EQ(schedule.buffers.at(0).dtype, dtype);
+  }
+}
+
+TEST(LibraryGemmSchedule, HasDeepStepsWhereTilesAreSmall) {
+  const MatmulTile few_rows =
+      schedule_of(library_gemm_of(16, 4096, 8192, DType::bf16), find_machine("mi355x-8")).kernels.at(0).tile;
+  EXPECT_GT(few_rows.k, 64);
+  EXPECT_LE(few_rows.k, 512);
+  EXPECT_LE((few_rows.m + few_rows.n) * few_rows.k, 28 * 1024);
+  for (const char* machine : {"mi355x-8", "h200-8"}) {  // large tiles, and another library
+    EXPECT_EQ(schedule_of(library_gemm_of(8192, 8192, 8192, DType::bf16), find_machine(machine))
+                  .kernels.at(0)
+                  .tile.k,
+              64);
+  }
+}
+
+// A kernel whose few stages wait for memory one by one would take four times as long.
+TEST(LibraryGemmSchedule, OfFewRowsTakesLittleMoreThanItsWeightsFromMemory) {
+  for (const char* name : {"mi300x-8", "mi355x-8"}) {
+    const Machine machine = find_machine(name);
+    for (const std::int64_t rows : {16, 64}) {
+      const double weights_ns = 2.0 * 6144 * 18432 / machine.gpu.hbm_gb_per_s;
+      const double time_ns =
+          simulate(schedule_of(library_gemm_of(rows, 6144, 18432, DType::bf16), machine), machine)
+              .makespan_ns;
+      EXPECT_GT(time_ns, weights_ns) << name;
+      EXPECT_LT(time_ns, 2 * weights_ns) << name << ' ' << rows;
+    }
   }
 }
 
