@@ -86,7 +86,10 @@ Answered verdict_beside_library(const Problem& problem, const Machine& machine, 
   there.time_ns =
       simulate(build_schedule(*library, problem, machine, there.knobs), machine, options).makespan_ns;
   if (there.time_ns < own.time_ns) std::swap(own, there);
-  return verdict_of(problem, both, judged(problem, machine, both));
+  Rivals rivals = rivals_of(both, workload);
+  rivals.chosen = true;
+  const Contest contest = contest_of(*rivals.own, *rivals.there, both, judged(problem, machine, both));
+  return {verdict_on(contest), verdict_sentence(rivals, workload, contest)};
 }
 
 std::vector<ClassVerdict> class_verdicts(const Problem& problem, const std::vector<Candidate>& candidates,

@@ -228,9 +228,9 @@ std::string ahead_text(const Candidate& own, const Candidate& there) {
                      there.pattern->name, time_text(there.time_ns), there.time_ns / own.time_ns);
 }
 
-std::string behind_text(const Candidate& own, const Candidate& there) {
-  return fmt::format("{} takes {}, {}, the best of the other patterns, {}", there.pattern->name,
-                     time_text(there.time_ns), own.pattern->name, time_text(own.time_ns));
+std::string behind_text(const Candidate& own, const Candidate& there, bool chosen) {
+  return fmt::format("{} takes {}, {}{} {}", there.pattern->name, time_text(there.time_ns), own.pattern->name,
+                     chosen ? "" : ", the best of the other patterns,", time_text(own.time_ns));
 }
 
 std::string interval_text(double band) {
@@ -291,7 +291,8 @@ Rivals rivals_of(std::span<const Candidate> candidates, const Workload& workload
 std::string verdict_sentence(const Rivals& rivals, const Workload& workload, const Contest& contest) {
   if (rivals.own == nullptr || rivals.there == nullptr) return {};
   const Candidate &own = *rivals.own, &there = *rivals.there;
-  const std::string times = own.time_ns < there.time_ns ? ahead_text(own, there) : behind_text(own, there);
+  const std::string times =
+      own.time_ns < there.time_ns ? ahead_text(own, there) : behind_text(own, there, rivals.chosen);
   switch (verdict_on(contest)) {
     case Verdict::pays:
       return fmt::format("It pays: {}; {}.", times, interval_text(contest.band));

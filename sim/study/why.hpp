@@ -18,6 +18,7 @@ std::vector<std::string> explain_winner(std::span<const Candidate> candidates, c
 struct Rivals {
   const Candidate* own = nullptr;
   const Candidate* there = nullptr;
+  bool chosen = false;  // the own one was asked for; else it is the best of several
 };
 // Of candidates, best first.
 Rivals rivals_of(std::span<const Candidate> candidates, const Workload& workload);
