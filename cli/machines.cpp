@@ -13,6 +13,7 @@
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/machine/changes.hpp"
+#include "model/machine/library_table.hpp"
 #include "model/machine/machine.hpp"
 #include "model/machine/write_machine.hpp"
 
@@ -78,6 +79,38 @@ void write_toml(const Machine& machine) {
   write_standard_output(write_machine(named, head));
 }
 
+// Which calls of the libraries were measured, and by whom: the remarks of each table.
+void print_tables(const Machine& machine, Outputs& outputs) {
+  const auto print = [&](const std::string& name, std::string_view what, std::size_t rows,
+                         const std::vector<std::string>& remarks) {
+    outputs.print(fmt::format("\n{}: {} measured {} of the library\n", styled(name, Style::bold), rows, what));
+    for (const std::string& remark : remarks) outputs.print("  " + remark + "\n");
+  };
+  for (const auto& table : machine.library_tables)
+    print(table->name(), "products", table->products().size(), table->remarks());
+  if (const auto& table = machine.collective_table)
+    print(table->name(), "collectives", table->size(), table->remarks());
+  if (machine.library_tables.empty() && !machine.collective_table)
+    outputs.print("\nno measured calls of libraries: they go by the law\n");
+}
+
+ordered_json tables_json(const Machine& machine) {
+  ordered_json tables = ordered_json::array();
+  for (const auto& table : machine.library_tables) {
+    tables.push_back({{"name", table->name()},
+                      {"calls", "products"},
+                      {"rows", table->products().size()},
+                      {"remarks", table->remarks()}});
+  }
+  if (const auto& table = machine.collective_table) {
+    tables.push_back({{"name", table->name()},
+                      {"calls", "collectives"},
+                      {"rows", table->size()},
+                      {"remarks", table->remarks()}});
+  }
+  return tables;
+}
+
 void show_machine(const Machine& machine, Outputs& outputs) {
   Table table{{{"key", "parameter"},
                {"value", "value"},
@@ -96,10 +129,12 @@ void show_machine(const Machine& machine, Outputs& outputs) {
                             machine.gpu.name, machine.gpu.arch, machine.gpu.cu_count(), machine.gpu.xcds,
                             link_name(machine.fabric.kind)));
   outputs.print(table);
+  print_tables(machine, outputs);
   Record record;
   record.machine = &machine;
   outputs.csv(with_record(exact, record));
   ordered_json json = machine_json(machine);
+  json["library_tables"] = tables_json(machine);
   add_record(json, record);
   outputs.json(json);
 }

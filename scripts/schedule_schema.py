@@ -52,7 +52,8 @@ def schedule_schema():
         "library": closed({"routine": {"enum": ["none", "plain", "gemm", "gemm-even-rows", "gemm-odd-rows", "block-copy",
                                                 "all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all",
                                                 "all-pairs", "posts", "dispatches", "lookup"]}},
-                          {"bytes": NUMBER, "ranks": SIZE, "channels": SIZE, "chunks": SIZE, "flags": SIZE, "crossings": SIZE, "accesses": SIZE}),
+                          {"bytes": NUMBER, "ranks": SIZE, "channels": SIZE, "chunks": SIZE, "flags": SIZE, "crossings": SIZE, "accesses": SIZE,
+                           "rows": SIZE, "columns": SIZE, "depth": SIZE, "dtype": {"enum": ["fp32", "fp16", "bf16", "fp8", "fp64"]}}),
         "registers_filled": YES_NO, "items": several(ref("agent"))})
     return top("Tile schedule", "What `tritax schedule` writes and `check`, `simulate` and tritax-gpu read; "
                "docs/schedule-format.md says what it means.", closed(

@@ -75,7 +75,8 @@ void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double cl
   const Gpu& machine = run_.machine.gpu;
   if (!machine.knows_energies()) return;
   Power& power = run_.gpus[static_cast<std::size_t>(wg.rank)].power;
-  const double per_byte = draw_per_byte(machine, machine.miss_pj_per_byte);
+  // A call that takes longer than the law says draws as much, for longer.
+  const double per_byte = shape.slowness * draw_per_byte(machine, machine.miss_pj_per_byte);
   wg.power = shape.work / clk;
   wg.power_if_missed = per_byte * shape.cost.operand_bytes / clk;
   power.now += wg.power;

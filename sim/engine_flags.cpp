@@ -36,7 +36,7 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
   // The access queues behind the atomics of those who spin on the same word.
   if (op.protocol != LockProtocol::load_store) cost += run_.machine.gpu.poll_atomic_ns;
   if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * run_.machine.gpu.poll_atomic_ns;
-  return cost;
+  return cost * run_.moves.rates(wg.kernel).time_factor;
 }
 
 // Free signals that the workgroup has passed while its store was in flight.
@@ -70,9 +70,11 @@ void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, 
     arrivals_[slot] = arrival;
   }
   const double between_ns = between_nodes_ns(run_.machine, rank, op.rank);
-  const double latency = run_.machine.fabric.flag_latency_ns + between_ns;
+  const double factor = run_.moves.rates(wg.kernel).time_factor;
+  const double latency = factor * (run_.machine.fabric.flag_latency_ns + between_ns);
   if (run_.machine.fabric.signal_round_trip_ns > 0 && !run_.is_free(op) && publishes(wg, op)) {
-    run_.sender_of(wg).signals_known_ns = now + run_.machine.fabric.signal_round_trip_ns + 2 * between_ns;
+    run_.sender_of(wg).signals_known_ns =
+        now + factor * (run_.machine.fabric.signal_round_trip_ns + 2 * between_ns);
   }
   run_.queue.push(now + (run_.is_free(op) ? 0 : latency), {EventKind::flag_arrives, slot});
 }
@@ -88,8 +90,9 @@ std::int32_t& Engine::residents_of(const WorkgroupState& wg) {
 double Engine::poll_ns(const WorkgroupState& wg, const Op& op) const {
   if (run_.is_free(op)) return 0;
   if (op.scope == Scope::system && run_.moves.rates(wg.kernel).payload_share < 1) return 0;
-  return op.protocol == LockProtocol::compare_and_swap ? run_.machine.gpu.poll_atomic_ns
-                                                       : run_.machine.gpu.poll_load_ns;
+  const double poll_ns = op.protocol == LockProtocol::compare_and_swap ? run_.machine.gpu.poll_atomic_ns
+                                                                       : run_.machine.gpu.poll_load_ns;
+  return poll_ns * run_.moves.rates(wg.kernel).time_factor;
 }
 
 bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {

@@ -5,6 +5,7 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/host_work.hpp"
+#include "model/cost/kernel_rates.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine.hpp"
 
@@ -143,8 +144,11 @@ void Engine::find_cold_code() {
 // From the end of what comes before it in its stream.
 double Engine::gap_before(std::int32_t kernel, bool in_graph) const {
   if (run_.options.counterfactual.free_launches) return 0;
-  const KernelCosts& costs = run_.costs.of(run_.schedule.kernels[static_cast<std::size_t>(kernel)]);
-  return in_graph ? graph_node_gap_ns(run_.machine.host, costs) : kernel_gap_ns(run_.machine.host, costs);
+  const Kernel& of = run_.schedule.kernels[static_cast<std::size_t>(kernel)];
+  const KernelCosts& costs = run_.costs.of(of);
+  const double gap_ns =
+      in_graph ? graph_node_gap_ns(run_.machine.host, costs) : kernel_gap_ns(run_.machine.host, costs);
+  return gap_ns * gap_factor(run_.machine, of);
 }
 
 void Engine::launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest,

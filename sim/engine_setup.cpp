@@ -10,6 +10,7 @@
 
 #include "model/core/error.hpp"
 #include "model/cost/attend_cost.hpp"
+#include "model/cost/kernel_rates.hpp"
 #include "model/cost/matmul_power.hpp"
 #include "model/schedule/harness.hpp"
 #include "model/schedule/items.hpp"
@@ -329,17 +330,20 @@ MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   const MatmulCost best =
       matmul_cost(run_.machine.gpu, costs, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
   shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
-  shape.cost.compute_ns /= run_.moves.rates(k).matmul_share;
+  const KernelRates& rates = run_.moves.rates(k);
+  shape.slowness = rates.time_factor;
+  shape.cost.compute_ns /= rates.matmul_share;
+  shape.cost.prologue_ns *= shape.slowness;
   const Gpu& gpu = run_.machine.gpu;
   const std::int32_t stages =
       operand_stages(gpu, costs, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
   const double steps =
       std::ceil(static_cast<double>(shape.k) / step_depth(gpu, costs, shape.dtype, kernel.tile));
-  shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
+  shape.work = shape.slowness * matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns =
       stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();
   const auto from = [&](double latency_ns) {
-    return steps * stage_interval_ns(gpu, shape.dtype, kernel.tile, stages, latency_ns);
+    return shape.slowness * steps * stage_interval_ns(gpu, shape.dtype, kernel.tile, stages, latency_ns);
   };
   shape.from_llc_ns = from(gpu.llc_latency_ns);
   shape.from_memory_ns = from(gpu.memory_stage_latency_ns());

@@ -371,6 +371,7 @@ struct MatmulShape {  // operations of one kernel with equal rows, cols and K ra
   double from_memory_ns = 0;  // at least, if operands come from memory
   double work = 0;            // clk times what it draws, without misses
   double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
+  double slowness = 1;        // KernelRates::time_factor
   bool attends = false;
   std::array<double, 3> wait_ns{};  // of attends: AttendCost::wait_ns
 };

@@ -31,7 +31,8 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
     const KernelCosts& costs = run_.costs[shape.profile];
     const double luck =
         shape.attends ? 1 + run_.machine.gpu.attend_spread : most_luck(run_.machine.gpu, costs);
-    return kMargin * luck * run_.machine.gpu.cus_per_xcd * (shape.cost.operand_bytes / least_ns) >
+    const double asked = shape.slowness * shape.cost.operand_bytes;
+    return kMargin * luck * run_.machine.gpu.cus_per_xcd * (asked / least_ns) >
            l2_gb_per_s(run_.machine.gpu, costs);
   });
 }
@@ -145,6 +146,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   }
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
   uses.push_back({gpu.hbm, (1 + evicted * write_back_.write_cost()) * llc_miss});
+  for (FluidNetwork::Use& use : uses) use.coefficient *= shape.slowness;
   const MatmulClass matmul{shape_id, sharers, missed};
   const std::int32_t id = run_.fluid.add_class(uses, matmul_cap(matmul, gpu));
   class_ids_.emplace(key, id);
@@ -240,6 +242,7 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   } else if (path.traffic() == Traffic::stores) {
     path.link_cost =
         run_.moves.link_cost(kernel, op, wg.has_sender && op.kind == OpKind::store) / payload_share;
+    path.link_cost *= run_.moves.rates(wg.kernel).time_factor;
   }
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
     path.written_back = write_back_.is_written_back(op, run_.costs_of(wg));

@@ -6,6 +6,7 @@
 #include "model/cost/collective_cost.hpp"
 #include "model/cost/kernel_costs.hpp"
 #include "model/cost/nodes_cost.hpp"
+#include "model/machine/library_table.hpp"
 
 namespace tritax {
 
@@ -121,11 +122,40 @@ KernelRates of_posts(const Machine& machine, const LibraryKernel& kernel) {
   return rates;
 }
 
+Collective collective_of(LibraryRoutine routine) {
+  switch (routine) {
+    case LibraryRoutine::all_gather:
+      return Collective::all_gather;
+    case LibraryRoutine::reduce_scatter:
+      return Collective::reduce_scatter;
+    case LibraryRoutine::broadcast:
+      return Collective::broadcast;
+    case LibraryRoutine::all_to_all:
+      return Collective::all_to_all;
+    default:
+      return Collective::all_reduce;
+  }
+}
+
 double share_or_all(double share) { return share > 0 ? share : 1; }
 
-}  // namespace
+// By how much the machine's tables say that the law of a call is off; 1 where they say nothing.
+double time_factor(const Machine& machine, const LibraryKernel& call) {
+  if (is_collective(call.routine) || call.routine == LibraryRoutine::all_pairs) {
+    const auto& table = machine.collective_table;
+    const bool of_one_node = call.ranks <= machine.gpus_per_node;
+    return table && of_one_node ? table->factor(collective_of(call.routine), call.ranks, call.bytes) : 1;
+  }
+  const bool slow_kernel =
+      call.routine == LibraryRoutine::gemm_even_rows || call.routine == LibraryRoutine::gemm_odd_rows;
+  if (call.rows == 0 || slow_kernel) return 1;
+  for (const auto& table : machine.library_tables) {
+    if (table->knows(call.dtype)) return table->factor(call.dtype, call.rows, call.columns, call.depth);
+  }
+  return 1;
+}
 
-KernelRates kernel_rates(const Machine& machine, const Kernel& kernel) {
+KernelRates by_law(const Machine& machine, const Kernel& kernel) {
   const LibraryKernel& library = kernel.library;
   KernelRates rates;
   rates.payload_share = kernel.payload_share;
@@ -151,6 +181,22 @@ KernelRates kernel_rates(const Machine& machine, const Kernel& kernel) {
   if (library.routine == LibraryRoutine::gemm_odd_rows)
     rates.matmul_share = share_or_all(machine.library.odd_row_share);
   return rates;
+}
+
+}  // namespace
+
+KernelRates kernel_rates(const Machine& machine, const Kernel& kernel) {
+  KernelRates rates = by_law(machine, kernel);
+  rates.time_factor = time_factor(machine, kernel.library);
+  rates.start_ns *= rates.time_factor;
+  rates.matmul_share /= rates.time_factor;
+  rates.remote_store_gb_per_s /= rates.time_factor;
+  return rates;
+}
+
+double gap_factor(const Machine& machine, const Kernel& kernel) {
+  const bool second = kernel.library.routine == LibraryRoutine::plain && kernel.library.rows > 0;
+  return second ? time_factor(machine, kernel.library) : 1;
 }
 
 std::vector<KernelRates> kernel_rates(const Machine& machine, const Schedule& schedule) {

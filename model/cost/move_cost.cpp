@@ -92,7 +92,8 @@ MoveCosts::MoveCosts(const Schedule& schedule, const Machine& machine, const Cos
 
 double MoveCosts::workgroup_gb_per_s(std::size_t kernel, MoveKind kind, std::int32_t sharers) const {
   const KernelRates& limits = rates_[kernel];
-  double rate = unit_gb_per_s(machine_.gpu, costs_.of(schedule_.kernels[kernel]), kind) / sharers;
+  double rate = unit_gb_per_s(machine_.gpu, costs_.of(schedule_.kernels[kernel]), kind) /
+                (sharers * limits.time_factor);
   if (limits.workgroup_gb_per_s > 0) rate = std::min(rate, limits.workgroup_gb_per_s);
   const bool limited = limits.remote_store_gb_per_s > 0 && traffic_of(kind) == Traffic::stores;
   return limited ? std::min(rate, limits.remote_store_gb_per_s) : rate;
@@ -107,13 +108,16 @@ double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move&
   // A kernel that multiplies has the registers that let a copy overlap others.
   const bool guarded = met.lone && !multiplies && costs.knows_guarded_copies();
   const bool asked_before = costs.tuned && op.kind == OpKind::reduce;
+  // Whoever adds up the parts of a product asks for all of them at once.
+  const bool asked_together = asked_before && kernel.library.rows > 0;
   const double op_ns = stores       ? costs.store_op_ns
                        : guarded    ? costs.guarded_op_ns()
-                       : met.probes ? 0
+                       : met.probes || asked_together ? 0
                                     : costs.copy_op_ns;
   double latency = (move.reads_own() && !asked_before ? met.read_ns : 0) + op_ns;
   if (op.kind == OpKind::copy && costs.ragged_copy_ns > 0 && is_ragged(op)) latency += costs.ragged_copy_ns;
   if (met.lone) latency += costs.busy_copy_ns * met.busy_share;
+  latency *= rates_[static_cast<std::size_t>(&kernel - schedule_.kernels.data())].time_factor;
   if (loads_tile(op.kind) && costs.accumulate_gb_per_s > 0) latency += bytes / costs.accumulate_gb_per_s;
   double rate = met.gb_per_s;
   if (move.pulls()) {

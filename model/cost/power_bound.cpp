@@ -42,7 +42,7 @@ void MatmulTimes::find_work(DType dtype, const Op& op) {
   const double highest_ghz = gpu_.knows_energies() ? light_clock_ghz(gpu_, dtype) : gpu_.boost_clock_ghz;
   highest_ghz_ = std::max(highest_ghz_, highest_ghz);
   boost_ = std::max(boost_, highest_ghz / load_ghz);
-  const double draw = matmul_draw(gpu_, dtype, cost);
+  const double draw = factor_ * matmul_draw(gpu_, dtype, cost);
   draw_per_clk_ = std::max(draw_per_clk_, draw * share_ / (load_ghz * cost.compute_ns));
   const double luck =
       std::max(most_luck(gpu_, costs_), op.kind == OpKind::attend ? 1 + gpu_.attend_spread : 1.0);

@@ -36,6 +36,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/cost/kernel_rates.hpp"
 #include "model/cost/matmul_cost.hpp"
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
@@ -58,15 +59,16 @@ struct MatmulWork {
 // Of the matmuls of a kernel; nearly all of them are alike, so the last one is kept.
 class MatmulTimes {
  public:
-  // `costs`: of the profile of the kernel; `share`: of the rate of the matrix cores that it reaches.
+  // `costs`: of the profile of the kernel.
   MatmulTimes(const Schedule& schedule, const Gpu& gpu, const KernelCosts& costs, const Kernel& kernel,
-              double share)
+              const KernelRates& rates)
       : schedule_(schedule),
         gpu_(gpu),
         costs_(costs),
         tile_(kernel.tile),
         resources_(kernel.resources),
-        share_(share) {}
+        share_(rates.matmul_share),
+        factor_(rates.time_factor) {}
 
   MatmulWork operator()(const Op& op);
 
@@ -86,7 +88,8 @@ class MatmulTimes {
   const KernelCosts& costs_;
   MatmulTile tile_;
   Resources resources_;
-  double share_;
+  double share_;   // of the rate of the matrix cores that it reaches
+  double factor_;  // KernelRates::time_factor: it draws what the law says, for as many times as long
   OpKind kind_ = OpKind::matmul;
   std::int32_t k_ = -1, rows_ = -1, cols_ = -1;
   std::int16_t buffer_ = -1;

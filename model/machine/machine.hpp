@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,9 @@
 #include "model/machine/doubt.hpp"
 
 namespace tritax {
+
+class LibraryTable;
+class CollectiveTable;
 
 // How the value of a parameter was obtained.
 enum class Provenance : std::uint8_t { datasheet, measured, derived, calibrated, assumed };
@@ -324,6 +328,9 @@ struct Machine {
   HostCosts host;
   CopyEngines copy_engine;
   LibraryCosts library;
+  // What products of the library were measured to take, each for other dtypes.
+  std::vector<std::shared_ptr<const LibraryTable>> library_tables;
+  std::shared_ptr<const CollectiveTable> collective_table;  // its collectives; may be null
   Fabric fabric;
   NodeNetwork network;
   bool after_long_load = false;  // more than gpu.power_window_ns of it: the power limit holds

@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <memory>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/core/toml.hpp"
 #include "model/machine/base_machine.hpp"
 #include "model/machine/check_machine.hpp"
+#include "model/machine/library_table.hpp"
 #include "model/machine/machine.hpp"
 #include "model/machine/parameters.hpp"
 #include "model/machine/read_doubts.hpp"
@@ -60,6 +64,7 @@ class MachineReader {
   void read_table(const toml::table& table, std::string_view path, std::string_view spec_table,
                   const std::vector<std::string>& other_keys, MatrixRate* rate);
   void read_matrix_rates(const toml::table& gpu);
+  void read_library_tables(const toml::table& library);
   void read_parameter(const toml::node& node, const std::string& key, const ParameterSpec& spec,
                       MatrixRate* rate);
   Number read_value(const toml::table& entry, const std::string& key, const ParameterSpec& spec) const;
@@ -173,6 +178,43 @@ void MachineReader::read_matrix_rates(const toml::table& gpu) {
   }
 }
 
+// Names of tables of measured products, no two of them for the same dtype.
+void MachineReader::read_library_tables(const toml::table& library) {
+  const std::string folder = std::filesystem::path(origin_).parent_path().string();
+  if (const toml::node* name = library.get("collectives")) {
+    const std::string key = "library.collectives";
+    if (!name->is_string())
+      fail(*name, key, "must be the name of a table, or the path of a .csv file; \"\": none");
+    const std::string& table = name->as_string()->get();
+    try {
+      if (!table.empty()) machine_.collective_table = find_collective_table(table, folder);
+    } catch (const UserError& error) {
+      fail(*name, key, error.what());
+    }
+  }
+  const toml::node* names = library.get("products");
+  if (names == nullptr) return;
+  const std::string key = "library.products";
+  if (!names->is_array()) fail(*names, key, "must be a list of names of tables, or of paths of .csv files");
+  for (const toml::node& name : *names->as_array()) {
+    if (!name.is_string()) fail(name, key, "must be a list of texts");
+    std::shared_ptr<const LibraryTable> table;
+    try {
+      table = find_library_table(name.as_string()->get(), folder);
+    } catch (const UserError& error) {
+      fail(name, key, error.what());
+    }
+    for (const auto& other : machine_.library_tables) {
+      for (std::size_t d = 0; d < kDTypeNames.size(); ++d) {
+        if (!table->knows(static_cast<DType>(d)) || !other->knows(static_cast<DType>(d))) continue;
+        fail(name, key,
+             fmt::format("{} and {} both have rows of {}", other->name(), table->name(), kDTypeNames[d]));
+      }
+    }
+    machine_.library_tables.push_back(std::move(table));
+  }
+}
+
 void MachineReader::read_parameter(const toml::node& node, const std::string& key, const ParameterSpec& spec,
                                    MatrixRate* rate) {
   const toml::table* entry = node.as_table();
@@ -280,7 +322,9 @@ Machine MachineReader::read() {
   if (root_.contains("copy_engine")) {
     read_table(subtable(root_, "", "copy_engine"), "copy_engine", "copy_engine", {}, nullptr);
   }
-  read_table(subtable(root_, "", "library"), "library", "library", {}, nullptr);
+  const toml::table& library = subtable(root_, "", "library");
+  read_table(library, "library", "library", {"products", "collectives"}, nullptr);
+  read_library_tables(library);
 
   const toml::table& fabric = subtable(root_, "", "fabric");
   machine_.fabric.kind = static_cast<LinkKind>(kind_of(fabric, "fabric", kLinkKindNames));

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "model/core/toml.hpp"
+#include "model/machine/library_table.hpp"
 #include "model/machine/parameters.hpp"
 
 namespace tritax {
@@ -77,7 +78,13 @@ std::string write_machine(const Machine& machine, const std::string& head) {
   text += "\n[host]\n" + entries(machine, "host");
   const std::string engines = entries(machine, "copy_engine");
   if (!engines.empty()) text += "\n[copy_engine]\n" + engines;
-  text += "\n[library]\n" + entries(machine, "library");
+  text += "\n[library]\n";
+  std::vector<std::string> tables;
+  for (const auto& table : machine.library_tables) tables.push_back(quoted(table->name()));
+  if (!tables.empty()) text += fmt::format("products = [{}]\n", fmt::join(tables, ", "));
+  if (machine.collective_table)
+    text += fmt::format("collectives = {}\n", quoted(machine.collective_table->name()));
+  text += entries(machine, "library");
   text += fmt::format("\n[fabric]\nkind = \"{}\"\n",
                       kLinkKindNames[static_cast<std::size_t>(machine.fabric.kind)]);
   text += entries(machine, "fabric");

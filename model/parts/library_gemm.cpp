@@ -12,7 +12,9 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kLeastPiece = 4096;  // elements of a workgroup that adds parts
+// Elements of a workgroup that adds parts: one for each of its 32 × 16 threads
+// (cublasLt::splitKreduce_kernel<32, 16, …>).
+constexpr std::int32_t kLeastPiece = 512;
 
 struct Target {
   std::int16_t buffer = -1;
@@ -21,6 +23,14 @@ struct Target {
 
 Rect inside(const Target& target, const Rect& piece) {
   return {target.rect.row + piece.row, target.rect.col + piece.col, piece.rows, piece.cols};
+}
+
+LibraryKernel call_of(const LibraryGemmPlan& plan, LibraryRoutine routine) {
+  return {.routine = routine,
+          .rows = plan.rect.rows,
+          .columns = plan.rect.cols,
+          .depth = plan.k,
+          .dtype = plan.dtype};
 }
 
 // Tile number t of the target.
@@ -45,7 +55,7 @@ std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, co
   // Its LDS is not known: as much as this project's kernels have for the tile.
   kernel.resources = matmul_resources(gpu, machine.interpreter, plan.dtype, library.tile);
   kernel.tile = library.tile;
-  kernel.library.routine = library.routine;
+  kernel.library = call_of(plan, library.routine);
   const std::int32_t id = builder.kernel(std::move(kernel));
   const auto depth = static_cast<std::int32_t>(depth_of_part(plan.k, library));
   const std::int32_t tiles =
@@ -75,7 +85,7 @@ std::int32_t adding_kernel(ScheduleBuilder& builder, const Machine& machine, con
   kernel.profile = KernelProfile::vendor;
   kernel.rank = plan.rank;
   kernel.resources = copy_resources();
-  kernel.library.routine = LibraryRoutine::plain;
+  kernel.library = call_of(plan, LibraryRoutine::plain);
   const std::int32_t id = builder.kernel(std::move(kernel));
   const Rect whole{0, 0, plan.rect.rows, plan.rect.cols};
   const std::int64_t worth = std::int64_t{whole.rows} * whole.cols / kLeastPiece;

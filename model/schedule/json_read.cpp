@@ -178,12 +178,13 @@ class Reader {
   }
 
   static LibraryKernel library_kernel(const JsonValue& value) {
-    std::vector<std::string_view> keys{"routine", "bytes"};
+    std::vector<std::string_view> keys{"routine", "bytes", "dtype"};
     for (const LibraryKernelCount& count : kLibraryKernelCounts) keys.emplace_back(count.name);
     value.expect_object(keys);
     LibraryKernel kernel;
     kernel.routine = static_cast<LibraryRoutine>(value.at("routine").one_of(kLibraryRoutineNames));
     if (value.has("bytes")) kernel.bytes = value.at("bytes").number(0);
+    if (value.has("dtype")) kernel.dtype = static_cast<DType>(value.at("dtype").one_of(kDTypeNames));
     for (const LibraryKernelCount& count : kLibraryKernelCounts)
       kernel.*count.member = int32_or(value, count.name, 0, 0);
     return kernel;

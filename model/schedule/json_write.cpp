@@ -223,6 +223,7 @@ class Writer {
     write_unless("bytes", library.bytes, 0.0);
     for (const LibraryKernelCount& count : kLibraryKernelCounts)
       write_unless(count.name, library.*count.member, 0);
+    if (library.rows > 0) put(R"(, "dtype": "{}")", kDTypeNames[static_cast<std::size_t>(library.dtype)]);
     raw("}");
   }
 

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "model/core/dtype.hpp"
+
 namespace tritax {
 
 enum class LibraryRoutine : std::uint8_t {
@@ -46,6 +48,12 @@ struct LibraryKernel {
   std::int32_t flags = 0;
   std::int32_t crossings = 0;
   std::int32_t accesses = 0;  // of a lookup
+  // Of a GEMM, and of the kernel that adds up its parts: the whole call, rows × columns × depth. 0: not
+  // known.
+  std::int32_t rows = 0;
+  std::int32_t columns = 0;
+  std::int32_t depth = 0;
+  DType dtype = DType::fp16;  // of its operands
 
   bool operator==(const LibraryKernel&) const = default;
 };
@@ -56,13 +64,16 @@ struct LibraryKernelCount {
   std::int32_t LibraryKernel::*member;
   std::int32_t most;
 };
-inline constexpr std::array<LibraryKernelCount, 6> kLibraryKernelCounts{{
+inline constexpr std::array<LibraryKernelCount, 9> kLibraryKernelCounts{{
     {"ranks", &LibraryKernel::ranks, INT16_MAX},
     {"channels", &LibraryKernel::channels, 1 << 24},
     {"chunks", &LibraryKernel::chunks, 1 << 24},
     {"flags", &LibraryKernel::flags, 1024},
     {"crossings", &LibraryKernel::crossings, 1024},
     {"accesses", &LibraryKernel::accesses, 1024},
+    {"rows", &LibraryKernel::rows, INT32_MAX},
+    {"columns", &LibraryKernel::columns, INT32_MAX},
+    {"depth", &LibraryKernel::depth, INT32_MAX},
 }};
 
 constexpr bool is_collective(LibraryRoutine routine) {

@@ -54,7 +54,7 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
       const double ns = tile_bytes(schedule, op) / rate;
       (is_asynchronous(op.kind) ? store_done : now) = now + ns;
     } else if (op.kind == OpKind::signal && !is_relaxed(op) && moves.rates(number).payload_share == 1) {
-      now += machine.gpu.release_ns;
+      now += std::min(1.0, moves.rates(number).time_factor) * machine.gpu.release_ns;
     }
   }
   chain.total_ns = std::max(now, store_done);
@@ -69,7 +69,7 @@ struct KernelBound {
 KernelBound compute_bound(const Schedule& schedule, const Machine& machine, const CostTable& costs,
                           const MoveCosts& moves, std::size_t number, bool may_share) {
   const Kernel& kernel = schedule.kernels[number];
-  MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel, moves.rates(number).matmul_share);
+  MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel, moves.rates(number));
   const bool sends = has_sender(schedule, kernel, machine.gpu);
   std::vector<MatmulWork> works;
   double longest_matmuls = 0;
@@ -99,7 +99,8 @@ class Wires {
     ingress_ns_.fill(idle);
   }
 
-  void add(const Kernel& kernel) {
+  // `time_factor`: of its rates.
+  void add(const Kernel& kernel, double time_factor) {
     // Bytes by peer and traffic first: there are far more operations than pairs.
     std::vector<std::array<double, kTrafficCount>> bytes(static_cast<std::size_t>(schedule_.ranks));
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
@@ -108,7 +109,7 @@ class Wires {
         if (!moves_data(op.kind)) continue;
         const Move move = move_of(op, kernel.rank);
         bytes[static_cast<std::size_t>(move.peer)][static_cast<std::size_t>(move.traffic())] +=
-            tile_bytes(schedule_, op);
+            std::min(1.0, time_factor) * tile_bytes(schedule_, op);
       }
     }
     for (int peer = 0; peer < schedule_.ranks; ++peer) {
@@ -248,9 +249,11 @@ class MemoryBytes {
     std::for_each(schedule.transfers.begin(), schedule.transfers.end(), note);
   }
 
-  void add(const Kernel& kernel) {
+  // `time_factor`: of its rates.
+  void add(const Kernel& kernel, double time_factor) {
     double stored_bytes = 0;
     bool computes = false;
+    least_factor_ = std::min(least_factor_, time_factor);
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
       for (const Op& op : ops_of(schedule_, program_of(kernel, p))) {
         if (op.kind == OpKind::claim) break;
@@ -272,7 +275,8 @@ class MemoryBytes {
     const double operands = sparse_bytes_ + fetched_bytes({slabs_.begin(), slabs_.end()}) +
                             bytes_of_columns(schedule_, attended_);
     const double all = operands + bytes_of_columns(schedule_, moved_) + stored_bytes_;
-    return {all / machine_.gpu.hbm_gb_per_s, (operands + computed_bytes_) / machine_.gpu.hbm_gb_per_s};
+    const double gb_per_s = machine_.gpu.hbm_gb_per_s / least_factor_;
+    return {all / gb_per_s, (operands + computed_bytes_) / gb_per_s};
   }
 
  private:
@@ -313,6 +317,7 @@ class MemoryBytes {
   double sparse_bytes_ = 0;
   double stored_bytes_ = 0;
   double computed_bytes_ = 0;  // stored by kernels of rank 0 that compute
+  double least_factor_ = 1;    // of what a product asks of memory, as its library was measured
 };
 
 // Streams of one rank that launch something, with the most workgroups that one of its kernels sends to a die.
@@ -357,9 +362,9 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
     const bool share = may_share[static_cast<std::size_t>(kernel.rank)] != 0;
     const KernelBound compute = compute_bound(schedule, machine, costs, moves, k, share);
     Wires one(schedule, topology, moves);
-    one.add(kernel);
+    one.add(kernel, moves.rates(k).time_factor);
     all.add(one);
-    memory.add(kernel);
+    memory.add(kernel, moves.rates(k).time_factor);
     kernel_ns[k] = std::max(compute.total_ns, one.busiest_ns());
     bound.compute_ns = std::max(bound.compute_ns, compute.compute_ns);
   }
@@ -418,8 +423,7 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
   std::int64_t products = 0;
   for (const Kernel& kernel : schedule.kernels) {
     if (kernel.rank != 0) continue;
-    MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel,
-                             kernel_rates(machine, kernel).matmul_share);
+    MatmulTimes matmul_times(schedule, machine.gpu, costs.of(kernel), kernel, kernel_rates(machine, kernel));
     std::int64_t tasks = 0;
     std::int32_t workers = 0;
     std::int64_t rounds = 0;

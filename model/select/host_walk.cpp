@@ -1,4 +1,5 @@
 #include "model/select/host_walk.hpp"
+#include "model/cost/kernel_rates.hpp"
 
 #include <algorithm>
 
@@ -31,9 +32,10 @@ bool HostWalk::advance_to_barrier(Host& host, const std::vector<HostOp>& program
         const bool graph = op.kind == HostOpKind::graph_launch;
         host.now += graph ? costs.graph_launch_call_ns : costs.launch_call_ns;
         for_each_launch(schedule_, op, [&](const GraphNode& node) {
-          launch(host, node.kernel, node.stream,
-                 graph ? graph_node_gap_ns(costs, costs_of(node.kernel))
-                       : kernel_gap_ns(costs, costs_of(node.kernel)));
+          const double gap_ns = graph ? graph_node_gap_ns(costs, costs_of(node.kernel))
+                                      : kernel_gap_ns(costs, costs_of(node.kernel));
+          const Kernel& kernel = schedule_.kernels[static_cast<std::size_t>(node.kernel)];
+          launch(host, node.kernel, node.stream, gap_ns * gap_factor(machine_, kernel));
         });
         break;
       }

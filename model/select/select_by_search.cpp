@@ -19,6 +19,8 @@ constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gain
 constexpr double kFarBehind = 1.5;
 // A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
 constexpr double kHopelessFactor = 1.03;
+// Of the last single changes, those that take so much more may still win once all GPUs run (Evaluator).
+constexpr double kMayStillWin = 1.04;
 
 struct Contender {
   std::size_t pattern = 0;
@@ -76,7 +78,7 @@ class Search {
   std::vector<PatternSearch> searches_;
   std::vector<Contender> contenders_;
   std::size_t listed_ = 0;  // contenders before this one have been decided
-  bool polishing_ = false;  // only what gains is of use
+  bool polishing_ = false;  // what is about as fast as the best is of use too
 };
 
 Search::Search(const Choices& choices, Trials& trials)
@@ -91,7 +93,7 @@ double Search::best_ns(std::size_t pattern) const {
 
 // What a contender has to beat to be of use.
 double Search::worth_ns(std::size_t pattern) const {
-  return (polishing_ ? 1 - kWorthRefining : 1) * best_ns(pattern);
+  return (polishing_ ? kMayStillWin : 1) * best_ns(pattern);
 }
 
 bool Search::same_group(const Contender& a, const Contender& b) const {

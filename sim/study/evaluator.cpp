@@ -14,10 +14,12 @@ namespace tritax {
 
 namespace {
 
-// Two runs of a pattern that differ by less may change places once all GPUs are simulated; so many are looked
-// at.
-constexpr double kWithinLuck = 1.02;
-constexpr std::size_t kFinalists = 3;
+// Two runs of a pattern that differ by less may change places once all GPUs are simulated. So many are looked
+// at, and more while a run of all GPUs takes longer than what the next one of the few is said to take.
+constexpr double kWithinLuck = 1.04;
+constexpr std::size_t kFinalists = 4, kMostFinalists = 12;
+// A pattern whose first candidate takes so many times as long when all GPUs run is compared by such runs.
+constexpr double kWithinLuckOfOne = 1.03;
 constexpr std::uint64_t kFewOperations = 4096;  // of all GPUs: a run of some milliseconds
 
 std::vector<std::int64_t> numbers_of(const Values& knobs) {
@@ -42,7 +44,7 @@ Evaluator::Evaluator(const Choices& choices, EvaluatorOptions options)
       topology_(build_topology(*choices.machine, choices.problem->gpus())),
       best_(choices.patterns.size()),
       not_tuned_(choices.patterns.size()),
-      small_(choices.patterns.size()),
+      in_full_(choices.patterns.size()),
       threads_(options_.threads > 0 ? options_.threads : tbb::info::default_concurrency()),
       thread_limit_(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads_)),
       arena_(threads_),
@@ -82,7 +84,7 @@ Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
     const auto give_back = [](Schedule* used) { recycle(std::move(*used)); };
     const std::unique_ptr<Schedule, decltype(give_back)> until_the_end(&schedule, give_back);
     // Where GPUs that are alike are simulated once, one of them is asked for a bound.
-    const bool in_full = small_[proposal.pattern].value_or(false);
+    const bool in_full = in_full_[proposal.pattern].value_or(false);
     trial.bound = time_bound(schedule, *choices_.machine, topology_,
                              proposal.bound_only || in_full ? schedule.ranks : 1);
     trial.outcome = proposal.bound_only ? Outcome::bounded : Outcome::pruned;
@@ -132,9 +134,9 @@ bool Evaluator::compared_in_full(const Best& best) const {
   return best.result.simulated_ranks >= std::min(choices_.problem->gpus(), choices_.machine->gpus_per_node);
 }
 
-std::vector<Values> Evaluator::finalists(std::size_t pattern) const {
+std::vector<Evaluator::Finalist> Evaluator::finalists(std::size_t pattern) const {
   const Best& best = *best_[pattern];
-  std::vector<Values> finalists{best.knobs};
+  std::vector<Finalist> finalists{{best.knobs, best.time_ns()}};
   if (compared_in_full(best)) return finalists;
   std::vector<const Known*> near;
   for (const auto& [key, known] : known_) {
@@ -147,23 +149,25 @@ std::vector<Values> Evaluator::finalists(std::size_t pattern) const {
   std::stable_sort(near.begin(), near.end(),
                    [](const Known* a, const Known* b) { return a->trial.time_ns < b->trial.time_ns; });
   for (const Known* known : near) {
-    if (finalists.size() == kFinalists) break;
-    finalists.push_back(known->knobs);
+    if (finalists.size() == kMostFinalists) break;
+    finalists.push_back({known->knobs, known->trial.time_ns});
   }
   return finalists;
 }
 
 std::optional<Evaluator::Best> Evaluator::confirm(std::size_t pattern,
-                                                  const std::vector<Values>& finalists) const {
+                                                  const std::vector<Finalist>& finalists) const {
   const Best& best = *best_[pattern];
   std::optional<Best> confirmed;
   if (compared_in_full(best)) {
     confirmed = best;
-    const bool of_all = small_[pattern].value_or(false);
+    const bool of_all = in_full_[pattern].value_or(false);
     if (!of_all) confirmed->bound = time_bound(build(pattern, best.knobs), *choices_.machine, topology_);
     return confirmed;
   }
-  for (const Values& knobs : finalists) {
+  for (std::size_t i = 0; i < finalists.size(); ++i) {
+    const auto& [knobs, compared_ns] = finalists[i];
+    if (i >= kFinalists && confirmed && compared_ns >= confirmed->time_ns()) break;
     const Schedule schedule = build(pattern, knobs);
     SimulationOptions options;
     options.seed = options_.seed;
@@ -177,13 +181,34 @@ std::optional<Evaluator::Best> Evaluator::confirm(std::size_t pattern,
   return confirmed;
 }
 
-void Evaluator::find_out_whether_small(const Proposal& proposal) {
-  std::optional<bool>& small = small_[proposal.pattern];
-  if (small || proposal.bound_only) return;
+// Whether candidates like this one have to be compared by runs of all GPUs; nothing if it cannot be built.
+std::optional<bool> Evaluator::needs_full_runs(const Proposal& proposal) const {
   try {
-    small = executed_operations(build(proposal.pattern, proposal.knobs)) <= kFewOperations;
+    const Schedule schedule = build(proposal.pattern, proposal.knobs);
+    if (executed_operations(schedule) <= kFewOperations) return true;
+    SimulationOptions options;
+    options.seed = options_.seed;
+    options.stop = options_.stop;
+    const double all_ns = simulate(schedule, *choices_.machine, options).makespan_ns;
+    options.symmetry = Symmetry::ranks;
+    const double one_ns = simulate(schedule, *choices_.machine, options).makespan_ns;
+    return all_ns > kWithinLuckOfOne * one_ns;
   } catch (const UserError&) {  // `find_out` tells of it
+    return std::nullopt;
   }
+}
+
+// By the first of their candidates, before any is compared.
+void Evaluator::find_out_how_to_compare(std::span<const Proposal> proposals) {
+  std::vector<const Proposal*> first;
+  for (const Proposal& proposal : proposals) {
+    const auto same = [&](const Proposal* other) { return other->pattern == proposal.pattern; };
+    if (proposal.bound_only || in_full_[proposal.pattern]) continue;
+    if (std::none_of(first.begin(), first.end(), same)) first.push_back(&proposal);
+  }
+  std::vector<std::optional<bool>> answers(first.size());
+  parallel(first.size(), [&](std::size_t i) { answers[i] = needs_full_runs(*first[i]); });
+  for (std::size_t i = 0; i < first.size(); ++i) in_full_[first[i]->pattern] = answers[i];
 }
 
 std::vector<Trial> Evaluator::evaluate(std::span<const Proposal> proposals) {
@@ -193,11 +218,11 @@ std::vector<Trial> Evaluator::evaluate(std::span<const Proposal> proposals) {
     const Trial* before = known(proposals[i]);
     if (before == nullptr) {
       open.push_back(i);
-      find_out_whether_small(proposals[i]);
     } else {
       trials[i] = *before;
     }
   }
+  find_out_how_to_compare(proposals);
   std::vector<Evaluation> evaluations(open.size());
   parallel(open.size(), [&](std::size_t i) { evaluations[i] = find_out(proposals[open[i]]); });
   for (std::size_t i = 0; i < open.size(); ++i) {

@@ -6,9 +6,10 @@
 // Candidates are compared by runs in which GPUs that behave alike are simulated once (Symmetry::ranks): of
 // eight GPUs such a run takes about a third of the time, and leaves out only that the slowest of eight
 // has worse luck than one. What a pattern is said to take comes from a run of all GPUs: `confirm` gives the
-// best of the few that luck might put first. Of patterns whose first candidate has few operations, as at
-// decode sizes, all GPUs are simulated at once: many candidates are as fast as the best there, and runs cost
-// little.
+// best of the few that luck might put first. All GPUs are simulated at once for patterns whose first
+// candidate has few operations, as at decode sizes: many candidates are as fast as the best there, and runs
+// cost little; and for patterns whose first candidate takes longer then, as where GPUs wait for each other in
+// a ring: bad luck adds up.
 #pragma once
 
 #include <tbb/blocked_range.h>
@@ -74,11 +75,15 @@ class Evaluator final : public Trials {
 
   // By the runs that compare.
   const std::optional<Best>& best(std::size_t pattern) const { return best_[pattern]; }
-  // Of a pattern that has a best: what is within luck of it, the best first.
-  std::vector<Values> finalists(std::size_t pattern) const;
+  struct Finalist {
+    Values knobs;
+    double compared_ns = 0;  // by the run that compared it
+  };
+  // Of a pattern that has a best: what is within luck of it, the fastest first.
+  std::vector<Finalist> finalists(std::size_t pattern) const;
   // The fastest of `finalists` when all GPUs are simulated; nothing once somebody has stopped it. On any
   // thread.
-  std::optional<Best> confirm(std::size_t pattern, const std::vector<Values>& finalists) const;
+  std::optional<Best> confirm(std::size_t pattern, const std::vector<Finalist>& finalists) const;
   // Why nothing of it could be built, as far as was tried; "" if nothing was refused.
   const std::string& refusal(std::size_t pattern) const { return refusals_[pattern]; }
   std::int64_t evaluated() const { return evaluated_; }  // simulations that were started
@@ -138,7 +143,8 @@ class Evaluator final : public Trials {
   using Key = std::pair<std::size_t, std::vector<std::int64_t>>;
 
   bool compared_in_full(const Best& best) const;
-  void find_out_whether_small(const Proposal& proposal);
+  std::optional<bool> needs_full_runs(const Proposal& proposal) const;
+  void find_out_how_to_compare(std::span<const Proposal> proposals);
   const Trial* known(const Proposal& proposal) const;
   Evaluation find_out(const Proposal& proposal) const;
   void enter(const Proposal& proposal, Evaluation evaluation);
@@ -150,7 +156,8 @@ class Evaluator final : public Trials {
   std::vector<std::optional<Best>> best_;
   std::vector<std::string> refusals_;
   std::vector<std::optional<double>> not_tuned_;
-  std::vector<std::optional<bool>> small_;  // by pattern; nothing before one of it could be built
+  std::vector<std::optional<bool>> in_full_;  // whether all GPUs run, by pattern; nothing before one could be
+                                              // built
   std::map<Key, Known> known_;
   std::int64_t evaluated_ = 0, given_up_ = 0, pruned_ = 0;
   const int threads_;
