@@ -26,6 +26,7 @@ Rect inside(const Target& target, const Rect& piece) {
 }
 
 LibraryKernel call_of(const LibraryGemmPlan& plan, LibraryRoutine routine) {
+  if (!plan.picks) return {.routine = routine};
   return {.routine = routine,
           .rows = plan.rect.rows,
           .columns = plan.rect.cols,

@@ -36,6 +36,7 @@ struct LibraryGemmPlan {
   LibraryTile library;
   GemmKnobs order{};                     // of the grid: group_m and xcd_remap
   std::int32_t a_row = 0, b_column = 0;  // where the rows of A and the columns of B begin
+  bool picks = true;  // the library picked the tile, so that its measured calls tell of this one
 };
 
 // Buffer for the parts of K of M × `columns`; -1 if there is only one.

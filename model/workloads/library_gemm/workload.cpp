@@ -90,7 +90,8 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   const std::int16_t parts = add_buffer_of_parts(builder, library, gemm.m, n);
   Graph kernels;
   for (const std::int32_t kernel : add_library_gemm(
-           builder, machine, {0, a, b, k, c, {0, 0, m, n}, parts, gemm.dtype, library, gemm.order})) {
+           builder, machine,
+           {0, a, b, k, c, {0, 0, m, n}, parts, gemm.dtype, library, gemm.order, 0, 0, picks})) {
     kernels.push_back({kernel, 0});
   }
   GemmKnobs knobs;
