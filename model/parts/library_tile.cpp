@@ -64,20 +64,21 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   const double operands = static_cast<double>(gemm.k) * e * static_cast<double>(gemm.m + columns);
   const double result = static_cast<double>(gemm.m * columns) * e;
   const double fetched = static_cast<double>(tiles) * cost.operand_bytes;
-  // Stages arrive as late as the operand does that no other tile has fetched yet: of the first row and the
-  // first column of tiles. Those of most tiles count.
+  // Stages arrive as late as the operand does that no other tile has fetched yet. All tiles of the first
+  // round fetch at once, so that they wait for memory together; later those of the first row and the first
+  // column do, which count if they are most.
   const double others =
       (1 - 1.0 / static_cast<double>(rows_of_tiles)) * (1 - 1.0 / static_cast<double>(columns_of_tiles));
-  const bool from_memory = others < 0.5;
   const double steps = static_cast<double>(depth) / tile.k;
   const double arrival_ns =
-      from_memory ? steps * stage_interval_ns(gpu, gemm.dtype, tile, stages, gpu.memory_stage_latency_ns())
-                  : 0;
-  const double tile_ns =
-      std::max(cost.compute_ns, arrival_ns) + cost.prologue_ns + vendor.stage_op_ns + store_ns;
+      steps * stage_interval_ns(gpu, gemm.dtype, tile, stages, gpu.memory_stage_latency_ns());
+  const double first_ns = std::max(cost.compute_ns, arrival_ns);
+  const double later_ns = others < 0.5 ? first_ns : cost.compute_ns;
+  const double tiles_ns =
+      first_ns + (rounds - 1) * later_ns + rounds * (cost.prologue_ns + vendor.stage_op_ns + store_ns);
   const double l2_ns = fetched / (gpu.xcds * l2_gb_per_s(gpu, vendor));
   const double memory_ns = (operands + result) / gpu.hbm_gb_per_s;
-  return std::max({rounds * tile_ns, l2_ns, memory_ns}) + add_parts_ns(gemm, machine, vendor, choice.parts);
+  return std::max({tiles_ns, l2_ns, memory_ns}) + add_parts_ns(gemm, machine, vendor, choice.parts);
 }
 
 // Whether a tile is larger than the whole matrix, but for rounding up to the smallest edge.

@@ -15,8 +15,9 @@
 //   rounds = ceil(tiles · parts / compute units)
 //
 // by the cost law of model/cost/matmul_cost.hpp with the overlapped pipeline, a tile time that is no less
-// than its stages take to arrive where either operand of most tiles comes from memory, and at least three
-// stages of operands in LDS where copies are asynchronous; larger tiles and fewer parts win ties. This is the
+// than its stages take to arrive from memory (in the first round, and in later ones where either operand of
+// most tiles comes from there), and at least three stages of operands in LDS where copies are asynchronous;
+// larger tiles and fewer parts win ties. This is the
 // closed-form ranking of ROCm/rocm-libraries shared/origami in its simplest form. With more than one part
 // every part is a product of its own, stored in fp32 (fp64: in fp64), and a second kernel adds them up
 // (cublasLt::splitKreduce_kernel, there).
