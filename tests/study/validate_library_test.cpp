@@ -192,7 +192,7 @@ TEST(ValidateLibrary, WholeProgramsOfCublasAndNccl) {
   const std::vector<LibraryResidual> rows =
       validate_library({read_library(kMeasured + "h200-4-library-2.csv")}, find_machine("h200-4"));
   expect_within(rows, {LibraryForm::gemm_cold, 36, 0.07, 0.15});
-  expect_within(rows, {LibraryForm::stepwise, 36, 0.065, 0.25});
+  expect_within(rows, {LibraryForm::stepwise, 36, 0.07, 0.265});
 }
 
 // The host's part of these programs was slow and uneven that day.
@@ -200,7 +200,7 @@ TEST(ValidateLibrary, WholeProgramsOfShapesDrawnAtRandom) {
   const std::vector<LibraryResidual> rows =
       validate_library({read_library(kMeasured + "h200-4-library-random-2.csv")}, find_machine("h200-4"));
   expect_within(rows, {LibraryForm::gemm_cold, 28, 0.06, 0.21});
-  expect_within(rows, {LibraryForm::stepwise, 28, 0.13, 0.38});
+  expect_within(rows, {LibraryForm::stepwise, 28, 0.13, 0.39});
 }
 
 }  // namespace
