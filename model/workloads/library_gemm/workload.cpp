@@ -89,9 +89,9 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   builder.expect_column_blocks(a, b, c);
   const std::int16_t parts = add_buffer_of_parts(builder, library, gemm.m, n);
   Graph kernels;
-  for (const std::int32_t kernel : add_library_gemm(
-           builder, machine,
-           {0, a, b, k, c, {0, 0, m, n}, parts, gemm.dtype, library, gemm.order, 0, 0, picks})) {
+  for (const std::int32_t kernel :
+       add_library_gemm(builder, machine,
+                        {0, a, b, k, c, {0, 0, m, n}, parts, gemm.dtype, library, gemm.order, 0, 0, picks})) {
     kernels.push_back({kernel, 0});
   }
   GemmKnobs knobs;
