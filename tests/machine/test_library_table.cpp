@@ -2,8 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "machine_text.hpp"
 #include "model/core/error.hpp"
@@ -82,8 +83,11 @@ TEST(CollectiveTable, IsLinearInTheLogarithms) {
 class WithTable : public testing::Test {
  protected:
   void SetUp() override {
-    std::ofstream(folder_ + "tritax_table.csv") << kOne;
-    std::ofstream(folder_ + "tritax_calls.csv") << "op,gpus,bytes,us,ratio\nall-reduce,8,1024,10,0.5\n";
+    // A folder of its own: tests run side by side.
+    folder_ += std::string("tritax_") + testing::UnitTest::GetInstance()->current_test_info()->name() + "/";
+    std::filesystem::create_directories(folder_);
+    std::ofstream(folder_ + "table.csv") << kOne;
+    std::ofstream(folder_ + "calls.csv") << "op,gpus,bytes,us,ratio\nall-reduce,8,1024,10,0.5\n";
   }
   Machine machine_with(const std::string& library) const {
     const std::string text = "base = \"h200-8\"\nname = \"mine\"\n[library]\n" + library;
@@ -93,8 +97,7 @@ class WithTable : public testing::Test {
 };
 
 TEST_F(WithTable, AMachineFileNamesTablesByPathsRelativeToItself) {
-  const Machine machine =
-      machine_with("products = [\"tritax_table.csv\"]\ncollectives = \"tritax_calls.csv\"\n");
+  const Machine machine = machine_with("products = [\"table.csv\"]\ncollectives = \"calls.csv\"\n");
   ASSERT_EQ(machine.library_tables.size(), 1U);
   EXPECT_EQ(machine.library_tables[0]->products().size(), 1U);
   ASSERT_NE(machine.collective_table, nullptr);
@@ -104,7 +107,7 @@ TEST_F(WithTable, AMachineFileNamesTablesByPathsRelativeToItself) {
 }
 
 TEST_F(WithTable, TablesOfOneDtypeExcludeEachOther) {
-  EXPECT_THAT(refusal([&] { machine_with("products = [\"tritax_table.csv\", \"cublas-h200-bf16\"]\n"); }),
+  EXPECT_THAT(refusal([&] { machine_with("products = [\"table.csv\", \"cublas-h200-bf16\"]\n"); }),
               HasSubstr("mine.toml:4: library.products: "));
   EXPECT_THAT(refusal([&] { machine_with("products = \"cublas-h200-bf16\"\n"); }),
               HasSubstr("must be a list"));
