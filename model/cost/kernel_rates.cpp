@@ -122,18 +122,19 @@ KernelRates of_posts(const Machine& machine, const LibraryKernel& kernel) {
   return rates;
 }
 
-Collective collective_of(LibraryRoutine routine) {
+// Of a routine that is_collective().
+CollectiveKind kind_of(LibraryRoutine routine) {
   switch (routine) {
     case LibraryRoutine::all_gather:
-      return Collective::all_gather;
+      return CollectiveKind::all_gather;
     case LibraryRoutine::reduce_scatter:
-      return Collective::reduce_scatter;
+      return CollectiveKind::reduce_scatter;
     case LibraryRoutine::broadcast:
-      return Collective::broadcast;
+      return CollectiveKind::broadcast;
     case LibraryRoutine::all_to_all:
-      return Collective::all_to_all;
+      return CollectiveKind::all_to_all;
     default:
-      return Collective::all_reduce;
+      return CollectiveKind::all_reduce;
   }
 }
 
@@ -141,10 +142,10 @@ double share_or_all(double share) { return share > 0 ? share : 1; }
 
 // By how much the machine's tables say that the law of a call is off; 1 where they say nothing.
 double time_factor(const Machine& machine, const LibraryKernel& call) {
-  if (is_collective(call.routine) || call.routine == LibraryRoutine::all_pairs) {
+  if (is_collective(call.routine)) {
     const auto& table = machine.collective_table;
     const bool of_one_node = call.ranks <= machine.gpus_per_node;
-    return table && of_one_node ? table->factor(collective_of(call.routine), call.ranks, call.bytes) : 1;
+    return table && of_one_node ? table->factor(kind_of(call.routine), call.ranks, call.bytes) : 1;
   }
   const bool slow_kernel =
       call.routine == LibraryRoutine::gemm_even_rows || call.routine == LibraryRoutine::gemm_odd_rows;

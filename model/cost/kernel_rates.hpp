@@ -20,9 +20,9 @@
 // A workgroup that stands for many small ones moves no faster than those are dispatched: each of the units of
 // a die gets one in turn.
 //
-// GEMMs and collectives are looked up in the tables of measured calls that the machine has. All that their
-// kernels do takes as many times as long as the law says as the call did: multiplying, waiting for operands,
-// storing, sending, the start.
+// GEMMs and collectives are looked up in the tables of measured calls that the machine has. Where a call took
+// f times what the law says, all that its kernels do takes f times as long: multiplying, waiting for
+// operands, storing, sending, the start.
 //
 // Example: an all-reduce of two ranks whose protocol starts after 20 us, with two flags of 2 us and one
 // chunk, waits 16 us and sends at the whole pace; with four chunks at 5/8 of it.
@@ -40,9 +40,9 @@ struct KernelRates {
   double remote_store_gb_per_s = 0;  // same, while it stores or copies to a peer
   double payload_share = 1;          // of the bytes that it stores to peers, as Kernel::payload_share
   double matmul_share = 1;           // of the rate of the matrix cores that its matmuls reach
-  // Of a library's call like which some were measured (model/machine/library_table.hpp): so many times as
-  // long as the law says it waits for operands, and so many times as much it asks of memories, ports and
-  // links. The shares, rates and the start have it already.
+  // f of a library's call (model/machine/library_table.hpp): the kernel waits for operands f times as long as
+  // the law says, and asks f times as much of memories, ports and links. The shares, the rates and the start
+  // contain it already.
   double time_factor = 1;
   double start_ns = 0;  // before the first operation of what starts with it, beyond what the machine says
 };
@@ -50,8 +50,8 @@ struct KernelRates {
 // Of a kernel that is no library's payload and start are the kernel's own.
 KernelRates kernel_rates(const Machine& machine, const Kernel& kernel);
 
-// By which the gap before a kernel is multiplied in a busy stream: of the second kernel of a library's call
-// it is part of the call, and of what the tables say of it.
+// Factor of the gap before a kernel in a busy stream. The gap before the second kernel of a library's call is
+// part of the call, and so of its measured time.
 double gap_factor(const Machine& machine, const Kernel& kernel);
 
 // By kernel of the schedule.

@@ -108,11 +108,9 @@ double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move&
   // A kernel that multiplies has the registers that let a copy overlap others.
   const bool guarded = met.lone && !multiplies && costs.knows_guarded_copies();
   const bool asked_before = costs.tuned && op.kind == OpKind::reduce;
-  // Whoever adds up the parts of a product asks for all of them at once.
-  const bool asked_together = asked_before && kernel.library.rows > 0;
   const double op_ns = stores       ? costs.store_op_ns
                        : guarded    ? costs.guarded_op_ns()
-                       : met.probes || asked_together ? 0
+                       : met.probes ? 0
                                     : costs.copy_op_ns;
   double latency = (move.reads_own() && !asked_before ? met.read_ns : 0) + op_ns;
   if (op.kind == OpKind::copy && costs.ragged_copy_ns > 0 && is_ragged(op)) latency += costs.ragged_copy_ns;

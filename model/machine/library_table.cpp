@@ -84,7 +84,7 @@ CollectiveTable::CollectiveTable(std::string name, std::string_view text, const 
   remarks_ =
       read_csv(text, origin, "op,gpus,bytes,us,ratio", "a table of collectives", [&](const CsvRow& row) {
         unique.add(row);
-        const auto op = static_cast<Collective>(row.choice("op", kCollectiveNames));
+        const auto op = static_cast<CollectiveKind>(row.choice("op", kCollectiveNames));
         const auto gpus = static_cast<int>(row.integer("gpus", 2, kMostGpusPerNode));
         const double bytes = row.positive("bytes", "size");
         row.positive("us", "time");
@@ -98,7 +98,7 @@ std::size_t CollectiveTable::size() const {
   return rows;
 }
 
-double CollectiveTable::factor(Collective op, int gpus, double bytes) const {
+double CollectiveTable::factor(CollectiveKind op, int gpus, double bytes) const {
   const auto found = ratios_.find({op, gpus});
   if (found == ratios_.end() || bytes <= 0) return 1;
   const double at = std::log2(bytes);
@@ -138,9 +138,10 @@ std::shared_ptr<const Table> find_table(const std::string& name_or_path, const s
     throw UserError(fmt::format("unknown table \"{}\"; shipped: {}; or give the path of a .csv file",
                                 name_or_path, fmt::join(shipped, ", ")));
   }
-  const std::string path = (given.is_relative() ? std::filesystem::path(folder) / given : given).string();
+  const std::filesystem::path place = given.is_relative() ? std::filesystem::path(folder) / given : given;
+  const std::string path = std::filesystem::absolute(place).lexically_normal().string();
   return std::make_shared<Table>(
-      name_or_path, read_file(path, "the path of a table of measured calls (CSV)", kLargestTableBytes), path);
+      path, read_file(path, "the path of a table of measured calls (CSV)", kLargestTableBytes), path);
 }
 
 }  // namespace

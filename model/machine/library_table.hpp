@@ -68,7 +68,7 @@ class LibraryTable {
   std::array<std::vector<Point>, kDTypeNames.size()> points_;
 };
 
-enum class Collective : std::uint8_t { all_gather, reduce_scatter, all_reduce, broadcast, all_to_all };
+enum class CollectiveKind : std::uint8_t { all_gather, reduce_scatter, all_reduce, broadcast, all_to_all };
 inline constexpr std::array<std::string_view, 5> kCollectiveNames{"all-gather", "reduce-scatter",
                                                                   "all-reduce", "broadcast", "all-to-all"};
 
@@ -85,16 +85,18 @@ class CollectiveTable {
   std::size_t size() const;
 
   // By which the law's time of a call is multiplied.
-  double factor(Collective op, int gpus, double bytes) const;
+  double factor(CollectiveKind op, int gpus, double bytes) const;
 
  private:
   std::string name_;
   std::vector<std::string> remarks_;
-  std::map<std::pair<Collective, int>, std::map<double, double>> ratios_;  // logarithms, by log₂ of the bytes
+  std::map<std::pair<CollectiveKind, int>, std::map<double, double>>
+      ratios_;  // logarithms, by log₂ of the bytes
 };
 
-// A table that is shipped (a file of model/machine/library/), or one at a path relative to `folder`. Names of
-// shipped ones of collectives begin with nccl- or rccl-. Throw UserError if there is none.
+// A table that is shipped (a file of model/machine/library/), or one at a path relative to `folder`, which is
+// then called by its absolute path. Names of shipped ones of collectives begin with nccl- or rccl-. Throw
+// UserError if there is none.
 std::shared_ptr<const LibraryTable> find_library_table(const std::string& name_or_path,
                                                        const std::string& folder = "");
 std::shared_ptr<const CollectiveTable> find_collective_table(const std::string& name_or_path,

@@ -180,14 +180,18 @@ void MachineReader::read_matrix_rates(const toml::table& gpu) {
 
 // Names of tables of measured products, no two of them for the same dtype.
 void MachineReader::read_library_tables(const toml::table& library) {
-  const std::string folder = std::filesystem::path(origin_).parent_path().string();
+  // Relative to the file that names the table, which may be that of a base.
+  const auto folder_of = [&](const toml::node& node) {
+    const auto& path = node.source().path;
+    return std::filesystem::path(path == nullptr ? origin_ : *path).parent_path().string();
+  };
   if (const toml::node* name = library.get("collectives")) {
     const std::string key = "library.collectives";
     if (!name->is_string())
       fail(*name, key, "must be the name of a table, or the path of a .csv file; \"\": none");
     const std::string& table = name->as_string()->get();
     try {
-      if (!table.empty()) machine_.collective_table = find_collective_table(table, folder);
+      if (!table.empty()) machine_.collective_table = find_collective_table(table, folder_of(*name));
     } catch (const UserError& error) {
       fail(*name, key, error.what());
     }
@@ -200,7 +204,7 @@ void MachineReader::read_library_tables(const toml::table& library) {
     if (!name.is_string()) fail(name, key, "must be a list of texts");
     std::shared_ptr<const LibraryTable> table;
     try {
-      table = find_library_table(name.as_string()->get(), folder);
+      table = find_library_table(name.as_string()->get(), folder_of(name));
     } catch (const UserError& error) {
       fail(name, key, error.what());
     }

@@ -185,7 +185,9 @@ std::optional<Evaluator::Best> Evaluator::confirm(std::size_t pattern,
 std::optional<bool> Evaluator::needs_full_runs(const Proposal& proposal) const {
   try {
     const Schedule schedule = build(proposal.pattern, proposal.knobs);
-    if (executed_operations(schedule) <= kFewOperations) return true;
+    // Whoever has no knobs has one candidate, which is never compared.
+    const bool alone = choices_.patterns[proposal.pattern].pattern->knobs.empty();
+    if (alone || executed_operations(schedule) <= kFewOperations) return true;
     SimulationOptions options;
     options.seed = options_.seed;
     options.stop = options_.stop;

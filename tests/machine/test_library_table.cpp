@@ -70,13 +70,13 @@ TEST(CollectiveTable, IsLinearInTheLogarithms) {
   const CollectiveTable table(
       "t", "op,gpus,bytes,us,ratio\nall-reduce,8,1024,10,0.5\nall-reduce,8,4096,20,2\n", "t.csv");
   EXPECT_EQ(table.size(), 2U);
-  EXPECT_DOUBLE_EQ(table.factor(Collective::all_reduce, 8, 1024), 0.5);
-  EXPECT_NEAR(table.factor(Collective::all_reduce, 8, 2048), 1, 1e-12);
-  EXPECT_DOUBLE_EQ(table.factor(Collective::all_reduce, 8, 4096), 2);
-  EXPECT_DOUBLE_EQ(table.factor(Collective::all_reduce, 8, 1e9), 2);  // bandwidth stays what it is
-  EXPECT_DOUBLE_EQ(table.factor(Collective::all_reduce, 8, 8), 0.5);
-  EXPECT_DOUBLE_EQ(table.factor(Collective::all_reduce, 4, 2048), 1);
-  EXPECT_DOUBLE_EQ(table.factor(Collective::all_gather, 8, 2048), 1);
+  EXPECT_DOUBLE_EQ(table.factor(CollectiveKind::all_reduce, 8, 1024), 0.5);
+  EXPECT_NEAR(table.factor(CollectiveKind::all_reduce, 8, 2048), 1, 1e-12);
+  EXPECT_DOUBLE_EQ(table.factor(CollectiveKind::all_reduce, 8, 4096), 2);
+  EXPECT_DOUBLE_EQ(table.factor(CollectiveKind::all_reduce, 8, 1e9), 2);  // bandwidth stays what it is
+  EXPECT_DOUBLE_EQ(table.factor(CollectiveKind::all_reduce, 8, 8), 0.5);
+  EXPECT_DOUBLE_EQ(table.factor(CollectiveKind::all_reduce, 4, 2048), 1);
+  EXPECT_DOUBLE_EQ(table.factor(CollectiveKind::all_gather, 8, 2048), 1);
 }
 
 // A machine file beside a table.
@@ -100,6 +100,9 @@ TEST_F(WithTable, AMachineFileNamesTablesByPathsRelativeToItself) {
   const Machine machine = machine_with("products = [\"table.csv\"]\ncollectives = \"calls.csv\"\n");
   ASSERT_EQ(machine.library_tables.size(), 1U);
   EXPECT_EQ(machine.library_tables[0]->products().size(), 1U);
+  // Written anywhere else, it still finds them.
+  const Machine again = parse_machine(write_machine(machine, ""), "/elsewhere/again.toml");
+  EXPECT_EQ(again.library_tables.at(0)->name(), machine.library_tables[0]->name());
   ASSERT_NE(machine.collective_table, nullptr);
   const Machine without = machine_with("products = []\ncollectives = \"\"\n");
   EXPECT_TRUE(without.library_tables.empty());

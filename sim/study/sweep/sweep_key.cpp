@@ -6,6 +6,7 @@
 
 #include "model/core/error.hpp"
 #include "model/core/read_file.hpp"
+#include "model/machine/library_table.hpp"
 #include "model/machine/machine.hpp"
 #include "model/machine/write_machine.hpp"
 #include "sim/study/language_model.hpp"
@@ -14,7 +15,18 @@ namespace tritax {
 
 namespace {
 
-std::string text_of_machine(const std::string& name) { return write_machine(find_machine(name), ""); }
+// With the tables that are not shipped; shipped ones are part of the version.
+std::string text_of_machine(const std::string& name) {
+  const Machine machine = find_machine(name);
+  std::string text = write_machine(machine, "");
+  constexpr std::size_t kLargestTableBytes = std::size_t{4} << 20;
+  const auto add = [&](const std::string& table) {
+    if (table.ends_with(".csv")) text += read_file(table, "the path of a table (CSV)", kLargestTableBytes);
+  };
+  for (const auto& table : machine.library_tables) add(table->name());
+  if (machine.collective_table) add(machine.collective_table->name());
+  return text;
+}
 
 // A shipped one is part of the version.
 std::string text_of_model(const std::string& name) {
