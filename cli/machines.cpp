@@ -83,7 +83,8 @@ void write_toml(const Machine& machine) {
 void print_tables(const Machine& machine, Outputs& outputs) {
   const auto print = [&](const std::string& name, std::string_view what, std::size_t rows,
                          const std::vector<std::string>& remarks) {
-    outputs.print(fmt::format("\n{}: {} measured {} of the library\n", styled(name, Style::bold), rows, what));
+    outputs.print(
+        fmt::format("\n{}: {} measured {} of the library\n", styled(name, Style::bold), rows, what));
     for (const std::string& remark : remarks) outputs.print("  " + remark + "\n");
   };
   for (const auto& table : machine.library_tables)
