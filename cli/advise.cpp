@@ -28,6 +28,7 @@
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
+#include "model/machine/library_table.hpp"
 #include "model/scenario/write_scenario.hpp"
 #include "model/select/selector.hpp"
 #include "model/workload/kernel_class.hpp"
@@ -193,11 +194,29 @@ std::string class_sentence(const Question& question, const Advice& advice, const
                             fmt::join(others, ", and "));
 }
 
+// "Library calls are corrected by measured ones: cublas-h200-bf16, nccl-h200. NCCL uses multicast (NVLS)."
+std::string library_sentence(const Question& question) {
+  const Pattern* library = baseline_of(*question.problem.workload);
+  if (library == nullptr || !library->vendor) return {};
+  const Machine& machine = question.machine;
+  std::vector<std::string> names;
+  for (const auto& table : machine.library_tables) names.push_back(table->name());
+  for (const auto& table : machine.collective_tables) names.push_back(table->name());
+  std::string text =
+      names.empty() ? std::string("No call of a library was measured on this machine: they go by the law.")
+                    : fmt::format("Library calls are corrected by measured ones where there are such: {}.",
+                                  fmt::join(names, ", "));
+  if (machine.fabric.multicast && question.problem.gpus() > 1) text += " NCCL uses multicast (NVLS).";
+  return text;
+}
+
 // What there is to say below the table.
 std::vector<std::string> said_below(const Question& question, const Advice& advice, const Judged& judgement,
                                     const AdviseArguments& options) {
   std::vector<std::string> sentences = sentences_of(judgement, advice.candidates);
   add_forms(sentences, advice);
+  if (std::string library = library_sentence(question); !library.empty())
+    sentences.push_back(std::move(library));
   if (const std::string held = pins_text(question.pins); !held.empty()) {
     sentences.push_back(fmt::format("Held fixed, as given: {}.", held));
   }

@@ -39,11 +39,12 @@ struct Axis {
 };
 
 struct Asked {
-  std::string machine;                   // name or file; replaces that of a scenario
-  std::vector<ParameterChange> changes;  // --set and --scale
-  std::string pattern;                   // replaces that of a scenario
-  Problem problem;                       // without a file
-  Values pins;                           // knobs; they replace those of a scenario
+  std::string machine;                        // name or file; replaces that of a scenario
+  std::vector<ParameterChange> changes;       // --set and --scale
+  std::string pattern;                        // replaces that of a scenario
+  Problem problem;                            // without a file
+  std::optional<std::int64_t> message_bytes;  // of a collective, instead of its rows and cols
+  Values pins;                                // knobs; they replace those of a scenario
   std::vector<Axis> axes;
   // Where this stands on the axes, by their names: of `points_of`.
   std::vector<std::pair<std::string, std::string>> at;

@@ -126,7 +126,7 @@ Study study_of(const LayerArguments& options) {
     Question& question = study.questions.emplace_back();
     question.id = step.name;
     question.problem = problem_of(step, study.deployment, study.dtype, place);
-    question.pins = pins_of(study.deployment.phase, question.problem);
+    question.pins = pins_of(study.deployment.phase, question.problem, study.machine);
     question.machine = study.machine;
     question.machine_name = options.asked.machine;
     question.changes = options.asked.changes;

@@ -89,9 +89,9 @@ void print_tables(const Machine& machine, Outputs& outputs) {
   };
   for (const auto& table : machine.library_tables)
     print(table->name(), "products", table->products().size(), table->remarks());
-  if (const auto& table = machine.collective_table)
+  for (const auto& table : machine.collective_tables)
     print(table->name(), "collectives", table->size(), table->remarks());
-  if (machine.library_tables.empty() && !machine.collective_table)
+  if (machine.library_tables.empty() && machine.collective_tables.empty())
     outputs.print("\nno measured calls of libraries: they go by the law\n");
 }
 
@@ -103,7 +103,7 @@ ordered_json tables_json(const Machine& machine) {
                       {"rows", table->products().size()},
                       {"remarks", table->remarks()}});
   }
-  if (const auto& table = machine.collective_table) {
+  for (const auto& table : machine.collective_tables) {
     tables.push_back({{"name", table->name()},
                       {"calls", "collectives"},
                       {"rows", table->size()},

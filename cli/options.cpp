@@ -265,6 +265,19 @@ void add_problem_options(CLI::App& app, const Workload& workload, Asked& asked) 
     const Spec& spec = workload.fields[i];
     add_value(app, asked, fields_of, i, help_of(spec, default_text(spec)), kWorkloadGroup);
   }
+  if (workload.message == Message::none) return;
+  app.add_option_function<std::string>(
+         "--bytes",
+         [&asked](const std::string& text) {
+           constexpr std::int64_t kMostBytes = std::int64_t{1} << 40;
+           static const Spec size{.name = "bytes", .help = "", .kind = ValueKind::bytes, .high = kMostBytes};
+           asked.message_bytes = parse_value(text, "--bytes", size).front();
+         },
+         "Size of the message as nccl-tests and rccl-tests count it, for example 128MiB, instead of --rows "
+         "and "
+         "--cols")
+      ->type_name("BYTES")
+      ->group(kWorkloadGroup);
 }
 
 const Spec* find_field(const Workload& workload, std::string_view name) {
@@ -297,7 +310,7 @@ std::string required_options(const Workload& workload) {
   return fmt::format("{}", fmt::join(options, ", "));
 }
 
-Problem problem_on(Problem problem, const Machine& machine) {
+Problem problem_on(Problem problem, const Machine& machine, std::optional<std::int64_t> message_bytes) {
   std::vector<std::string> options;
   for (const Spec& spec : problem.workload->fields) {
     if (spec.required || spec.counts_gpus) options.push_back(spec.option_name());
@@ -319,22 +332,35 @@ Problem problem_on(Problem problem, const Machine& machine) {
       if (problem.values.given(spec.column(0))) options.push_back(spec.option_name());
     }
   }
+  if (message_bytes) {
+    give_message(problem, *message_bytes, "--bytes");
+    options = {"--bytes"};
+  }
   complete_problem(problem, fmt::format("{}", fmt::join(options, " ")));
   return problem;
 }
 
-void require_problem(const Problem& problem, const std::string& machine) {
+void require_problem(const Problem& problem, const std::string& machine,
+                     std::optional<std::int64_t> message_bytes) {
+  const bool collective = problem.workload->message != Message::none;
+  if (message_bytes) {
+    for (const char* side : {"rows", "cols"}) {
+      if (problem.values.given(side))
+        throw UserError(fmt::format("--bytes: --{} is given as well; give one of both", side));
+    }
+  }
   std::string missing;
   bool numbers = true;
   for (const Spec& spec : problem.workload->fields) {
     if (!spec.required || spec.counts_gpus) continue;
+    if (message_bytes && (spec.name == "rows" || spec.name == "cols")) continue;
     if (missing.empty() && !problem.values.given(spec.column(0))) missing = spec.option_name();
     numbers = numbers && spec.kind == ValueKind::integer;
   }
   if (missing.empty() && machine.empty()) missing = "--machine";
   if (missing.empty()) return;
-  throw UserError(fmt::format("{}: missing; give {}{} and --machine", missing, numbers ? "the sizes " : "",
-                              required_options(*problem.workload)));
+  throw UserError(fmt::format("{}: missing; give {}{}{} and --machine", missing, numbers ? "the sizes " : "",
+                              required_options(*problem.workload), collective ? " (or --bytes)" : ""));
 }
 
 void add_knob_options(CLI::App& app, const Workload& workload, Asked& asked) {

@@ -57,10 +57,12 @@ std::string required_options(const Workload& workload);
 
 // What the options say on that machine, checked; GPUs default to all of it. Throws UserError, also for more
 // than it has.
-Problem problem_on(Problem problem, const Machine& machine);
+Problem problem_on(Problem problem, const Machine& machine,
+                   std::optional<std::int64_t> message_bytes = std::nullopt);
 
 // Throws UserError when a field that has no usual value, or the machine, was not given.
-void require_problem(const Problem& problem, const std::string& machine);
+void require_problem(const Problem& problem, const std::string& machine,
+                     std::optional<std::int64_t> message_bytes = std::nullopt);
 
 // One option a knob. What is not given stays free (advise) or at its default (schedule).
 void add_knob_options(CLI::App& app, const Workload& workload, Asked& asked);

@@ -45,14 +45,14 @@ struct SelectorOfFile {
 
 Question question_of_options(const SubjectOptions& options) {
   require_no_id(options.id);
-  require_problem(options.problem, options.machine);
+  require_problem(options.problem, options.machine, options.message_bytes);
   Source source;
   source.machine = options.machine;
   source.changes = options.changes;
   source.sustained = options.sustained;
   Question question;
   question.machine = machine_of(source);
-  question.problem = problem_on(options.problem, question.machine);
+  question.problem = problem_on(options.problem, question.machine, options.message_bytes);
   question.pins = options.pins;
   question.machine_name = options.machine;
   return question;

@@ -66,6 +66,8 @@ struct Simulated {
   Taxes taxes;  // if they are wanted
   Spread spread;
   double flops = 0;
+  double message_bytes = 0;  // of a collective alone, and what a GPU moves of it
+  double bus_bytes = 0;
 };
 
 // At most: two in order, two by dependences, each of which may need a run for its places.
@@ -99,6 +101,10 @@ Simulated simulate_source(const Source& source, const SimulateArguments& argumen
     run.taxes = taxes_of(run.result, makespans);
   });
   run.flops = source.scenario ? work_of(source.scenario->problem).flops : run.result.matrix_flops;
+  if (source.scenario) {
+    run.message_bytes = message_bytes(source.scenario->problem);
+    run.bus_bytes = run.message_bytes > 0 ? work_of(source.scenario->problem).bytes_per_gpu : 0;
+  }
   run.gpus = subject.schedule.ranks;
   run.buffers = buffer_names(subject.schedule);
   subject.schedule = Schedule();
@@ -153,6 +159,10 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
   if (run.flops > 0) {
     outputs.print(fmt::format(", {:.1f} TFLOP/s", run.flops / result.makespan_ns / 1000));
   }
+  if (run.message_bytes > 0) {
+    outputs.print(fmt::format(", algbw {:.1f} GB/s, busbw {:.1f} GB/s", run.message_bytes / result.kernels_ns,
+                              run.bus_bytes / result.kernels_ns));
+  }
   if (run.spread.worth_saying()) {
     outputs.print(fmt::format("\nluck: {}, by who gets what share of a full link", text_of(run.spread)));
   }
@@ -190,6 +200,10 @@ ordered_json run_json(const Simulated& run, const Record& record) {
   put_fields(json, run_fields(), result);
   json["spread"] = json_of(run.spread);
   json["flops"] = run.flops;
+  if (run.message_bytes > 0) {
+    json["algbw_gb_per_s"] = run.message_bytes / result.kernels_ns;
+    json["busbw_gb_per_s"] = run.bus_bytes / result.kernels_ns;
+  }
   json["taxes"] = json_of(run.taxes);
   ordered_json& gpus = json["gpus"] = ordered_json::array();
   for (const RankResult& gpu : result.ranks) {

@@ -189,7 +189,7 @@ nlohmann::ordered_json PointAnswerer::layer_point(const nlohmann::json& point, c
   nlohmann::ordered_json steps = nlohmann::ordered_json::array();
   for (const Step& step : layers.steps) {
     const Problem problem = problem_of(step, deployment, dtype, "batch");
-    options.pins = pins_of(deployment.phase, problem);
+    options.pins = pins_of(deployment.phase, problem, machine);
     Advice advice = advise(problem, machine, options);
     if (advice.interrupted) return nullptr;
     answers.push_back(judge(problem, std::move(advice), machine));

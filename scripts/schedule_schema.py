@@ -51,6 +51,7 @@ def schedule_schema():
         "cus": shape, "payload_share": SHARE, "start_ns": NUMBER,
         "library": closed({"routine": {"enum": ["none", "plain", "gemm", "gemm-even-rows", "gemm-odd-rows", "block-copy",
                                                 "all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all",
+                                                "vllm-all-reduce", "sglang-all-reduce", "trtllm-all-reduce",
                                                 "all-pairs", "posts", "dispatches", "lookup"]}},
                           {"bytes": NUMBER, "ranks": SIZE, "channels": SIZE, "chunks": SIZE, "flags": SIZE, "crossings": SIZE, "accesses": SIZE,
                            "rows": SIZE, "columns": SIZE, "depth": SIZE, "dtype": {"enum": ["fp32", "fp16", "bf16", "fp8", "fp64"]}}),

@@ -337,8 +337,9 @@ MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
   const Gpu& gpu = run_.machine.gpu;
   const std::int32_t stages =
       operand_stages(gpu, costs, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
-  const double steps =
-      std::ceil(static_cast<double>(shape.k) / step_depth(gpu, costs, shape.dtype, kernel.tile));
+  MatmulTile step = kernel.tile;
+  step.k = step_depth(gpu, costs, shape.dtype, kernel.tile);
+  const double steps = matmul_steps(costs, step, shape.k, bytes_of(shape.dtype));
   shape.work = shape.slowness * matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns =
       stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();

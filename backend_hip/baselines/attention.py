@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Attention as a library user writes it: torch.nn.functional.scaled_dot_product_attention, its flash kernel.
+"""Attention as a library user writes it: torch.nn.functional.scaled_dot_product_attention, its flash kernel, or cuDNN's.
 
 One GPU, queries, keys and values of all heads and batches; key heads may be fewer than query heads. One form:
 
@@ -7,13 +7,18 @@ One GPU, queries, keys and values of all heads and batches; key heads may be few
 
 eager and as a replayed graph. Runs on CUDA and on ROCm (whose PyTorch answers to the same names). Columns: harness.py.
 
-    python3 attention.py SCENARIOS.toml --gpus 1 --output library.csv
+    python3 attention.py SCENARIOS.toml --gpus 1 --output library.csv [--backend cudnn]
 """
+
+import os
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import harness
+
+
+BACKENDS = {"flash": SDPBackend.FLASH_ATTENTION, "cudnn": SDPBackend.CUDNN_ATTENTION}
 
 
 class Problem:
@@ -30,7 +35,7 @@ class Problem:
         self.grouped = kv_heads != heads
 
     def run(self, form):
-        with sdpa_kernel([SDPBackend.FLASH_ATTENTION]):
+        with sdpa_kernel([BACKENDS[os.environ["TRITAX_BACKEND"]]]):
             self.out = torch.nn.functional.scaled_dot_product_attention(
                 self.q, self.k, self.v, is_causal=self.causal, enable_gqa=self.grouped)
 
@@ -56,4 +61,5 @@ if __name__ == "__main__":
         "not_as_graph": (),
         "problem": Problem,
         "names_workload": True,
+        "backends": tuple(BACKENDS),
     })

@@ -165,7 +165,7 @@ def worker(rank, world, script, shapes, arguments, port):
 
 
 def main(description, script):
-    """`script`: workload, fields (name -> usual value), forms, not_as_graph, problem, names_workload."""
+    """`script`: workload, fields (name -> usual value), forms, not_as_graph, problem, names_workload; may be backends."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="+", help="TOML files (docs/scenarios.md)")
     parser.add_argument("--gpus", default="2", help="numbers of GPUs, separated by commas")
@@ -174,7 +174,12 @@ def main(description, script):
     parser.add_argument("--repeat", type=int, default=30)
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--flush", type=float, default=256e6, help="bytes written before each repetition")
+    if "backends" in script:
+        parser.add_argument("--backend", choices=script["backends"], default=script["backends"][0],
+                            help="whose kernels the calls take")
     arguments = parser.parse_args()
+    if "backends" in script:
+        os.environ["TRITAX_BACKEND"] = arguments.backend  # for the processes that run the calls
     if os.path.exists(arguments.output):
         raise SystemExit(f"{arguments.output}: exists already")
     shapes = shapes_of(arguments.scenarios, script["workload"], script["fields"])

@@ -63,8 +63,7 @@ double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
   if (wgmma) {
     const double read_bytes = m / kWgmmaRows * (block_bytes + kWgmmaRows * d * bytes_of(dtype));
     const double t_wgmma = std::max(t_matrix, read_bytes / gpu.lds_bytes_per_clk);
-    return tile.pipeline == Pipeline::serial ? std::max(t_wgmma + t_vector, t_port)
-                                             : std::max({t_wgmma, t_vector, t_port});
+    return std::max(t_wgmma + (tile.pipeline == Pipeline::serial ? t_exp + t_plain : t_exp), t_port);
   }
   const double t_lds = (1 + waves) * block_bytes / gpu.lds_bytes_per_clk;
   const double t_issue = t_vector + t_matrix * rate.issue_efficiency * kIssueClk / kMatrixInstructionClk;

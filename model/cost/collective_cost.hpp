@@ -19,17 +19,14 @@ struct CollectiveProtocol {
 // Of LL, whose words of 8 bytes are 4 of data and 4 of flag (arXiv:2507.04786 §II).
 inline constexpr double kLowLatencyPayload = 0.5;
 
+// Up to how many bytes of a matrix serving engines take their own all-reduce, beyond the collective library's
+// (vllm-project/vllm vllm/distributed/device_communicators/custom_all_reduce.py, max_size of 8192 KiB).
+inline constexpr double kMostCustomBytes = 8 << 20;
+
 // Into how many chunks a schedule cuts what a channel sends to one peer: enough to follow its pace, few
 // enough to simulate fast, and none so small that the latency of a copy, which the library hides, would
 // count.
 std::int32_t chunks_of_channel(double bytes);
-
-// Of the links that each of `ranks` fully connected GPUs has to the others, how many a library's rings can
-// use in each direction: as many as there are rings, each through all GPUs, that share no link. One less than
-// there are GPUs, but 2 of 3 links of four GPUs and 4 of 5 of six (T. Tillson, A Hamiltonian decomposition of
-// K*_2m, 2m ≥ 8, J. Combinatorial Theory B 29, 1980: the complete digraph decomposes into Hamiltonian cycles
-// for all orders but 4 and 6).
-int ring_links(int ranks);
 
 // The protocol for `bytes` that each of `ranks` GPUs sends over `channels`, in `steps` from GPU to GPU; 0:
 // one less than there are GPUs. An all-reduce takes twice as many. Throws nothing.

@@ -1,7 +1,6 @@
 #include "model/cost/kernel_rates.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "model/cost/collective_cost.hpp"
 #include "model/cost/kernel_costs.hpp"
@@ -27,15 +26,6 @@ double turn_ns(const Machine& machine) {
   return read_ns + costs(machine, KernelProfile::vendor).copy_op_ns;
 }
 
-// What a channel sends at most, where rings cannot use all links of a GPU; a huge number where they can.
-double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels) {
-  const Fabric& fabric = machine.fabric;
-  if (fabric.kind != LinkKind::mesh || ranks > machine.gpus_per_node || ring_links(ranks) == ranks - 1) {
-    return std::numeric_limits<double>::max();
-  }
-  return ring_links(ranks) * fabric.link_raw_gb_per_s * fabric.store_efficiency / channels;
-}
-
 // Of what a GPU passes on, what the workgroups do that go to the own node; those that go to others have less
 // to do.
 double share_within_node(const NodeGrid& grid) {
@@ -55,6 +45,13 @@ KernelRates of_all_pairs(const Machine& machine) {
   return rates;
 }
 
+// Of an engine's all-reduce that is small: the set-up of a kernel; all else its steps are.
+KernelRates of_custom(const Machine& machine) {
+  KernelRates rates;
+  rates.start_ns = machine.library.kernel_start_ns;
+  return rates;
+}
+
 // A collective and the protocol that the library takes for it.
 struct Call {
   const LibraryKernel& kernel;
@@ -64,7 +61,7 @@ struct Call {
 };
 
 Call call_of(const Machine& machine, const LibraryKernel& kernel) {
-  const bool everywhere = kernel.routine == LibraryRoutine::all_reduce;
+  const bool everywhere = is_all_reduce(kernel.routine);
   Call call{kernel, node_grid(machine, kernel.ranks), everywhere ? 2 : 1, {}};
   const int steps = call.phases * (kernel.ranks - 1);
   const bool blocks = kernel.routine != LibraryRoutine::broadcast;
@@ -82,23 +79,22 @@ Call call_of(const Machine& machine, const LibraryKernel& kernel) {
 // Who sends, adds up and sends the sum serves one peer after the other.
 double turns_ns(const Machine& machine, const Call& call) {
   const LibraryRoutine routine = call.kernel.routine;
-  const bool adds = routine == LibraryRoutine::reduce_scatter || routine == LibraryRoutine::all_reduce;
+  const bool adds = routine == LibraryRoutine::reduce_scatter || is_all_reduce(routine);
   if (!adds || call.grid.several() || call.protocol.payload_share == 1) return 0;
   return (call.phases + 1) * (call.kernel.ranks - 1) * turn_ns(machine);
 }
 
-double pace_gb_per_s(const Machine& machine, const Call& call) {
+double pace_gb_per_s(const Call& call) {
   const LibraryKernel& kernel = call.kernel;
   const double channel = call.protocol.channel_gb_per_s;
   if (kernel.routine == LibraryRoutine::all_to_all) return channel;
   const std::int32_t chunks = kernel.chunks;
-  const bool halves = kernel.routine == LibraryRoutine::all_reduce;
+  const bool halves = is_all_reduce(kernel.routine);
   if (kernel.routine != LibraryRoutine::broadcast && call.grid.several()) {
     const double pace = channel * share_within_node(call.grid);
     return halves ? pace * ((chunks + 1.0) / (2.0 * chunks)) : pace;
   }
-  const double pace = std::min(channel, ring_gb_per_s(machine, kernel.ranks, kernel.channels));
-  return halves ? pace * (chunks + 1) / (2 * chunks) : pace;
+  return halves ? channel * (chunks + 1) / (2 * chunks) : channel;
 }
 
 KernelRates of_collective(const Machine& machine, const LibraryKernel& kernel) {
@@ -108,7 +104,7 @@ KernelRates of_collective(const Machine& machine, const LibraryKernel& kernel) {
   KernelRates rates;
   rates.start_ns = std::max(0.0, call.protocol.start_ns - flags_ns - network_ns - turns_ns(machine, call));
   rates.payload_share = call.protocol.payload_share;
-  rates.remote_store_gb_per_s = pace_gb_per_s(machine, call);
+  rates.remote_store_gb_per_s = pace_gb_per_s(call);
   return rates;
 }
 
@@ -133,6 +129,12 @@ CollectiveKind kind_of(LibraryRoutine routine) {
       return CollectiveKind::broadcast;
     case LibraryRoutine::all_to_all:
       return CollectiveKind::all_to_all;
+    case LibraryRoutine::vllm_all_reduce:
+      return CollectiveKind::vllm_all_reduce;
+    case LibraryRoutine::sglang_all_reduce:
+      return CollectiveKind::sglang_all_reduce;
+    case LibraryRoutine::trtllm_all_reduce:
+      return CollectiveKind::trtllm_all_reduce;
     default:
       return CollectiveKind::all_reduce;
   }
@@ -143,9 +145,12 @@ double share_or_all(double share) { return share > 0 ? share : 1; }
 // By how much the machine's tables say that the law of a call is off; 1 where they say nothing.
 double time_factor(const Machine& machine, const LibraryKernel& call) {
   if (is_collective(call.routine)) {
-    const auto& table = machine.collective_table;
-    const bool of_one_node = call.ranks <= machine.gpus_per_node;
-    return table && of_one_node ? table->factor(kind_of(call.routine), call.ranks, call.bytes) : 1;
+    const CollectiveKind kind = kind_of(call.routine);
+    if (call.ranks > machine.gpus_per_node) return 1;
+    for (const auto& table : machine.collective_tables) {
+      if (table->knows(kind)) return table->factor(kind, call.ranks, call.bytes);
+    }
+    return 1;
   }
   const bool slow_kernel =
       call.routine == LibraryRoutine::gemm_even_rows || call.routine == LibraryRoutine::gemm_odd_rows;
@@ -173,6 +178,9 @@ KernelRates by_law(const Machine& machine, const Kernel& kernel) {
   }
   if (library.routine == LibraryRoutine::all_pairs) return of_all_pairs(machine);
   if (library.routine == LibraryRoutine::posts) return of_posts(machine, library);
+  if (is_custom(library.routine) && library.bytes * library.ranks <= kMostCustomBytes) {
+    return of_custom(machine);
+  }
   if (is_collective(library.routine)) return of_collective(machine, library);
   rates.start_ns = machine.library.kernel_start_ns;
   if (library.routine == LibraryRoutine::block_copy)

@@ -101,6 +101,13 @@ std::int32_t step_depth(const Gpu& gpu, const KernelCosts& costs, DType dtype, c
   return by_rows ? costs.copy_engine_row_bytes / bytes_of(dtype) : tile.k;
 }
 
+double matmul_steps(const KernelCosts& costs, const MatmulTile& tile, std::int64_t k, double e) {
+  constexpr double kRowBytes = 128;
+  const auto usual = static_cast<std::int64_t>(kRowBytes / e);
+  const std::int64_t whole = costs.tuned ? std::min<std::int64_t>(tile.k, usual) : tile.k;
+  return static_cast<double>((k + whole - 1) / whole * whole) / tile.k;
+}
+
 std::int32_t fragment_edges(const MatmulTile& tile) {
   std::int32_t best = tile.m + tile.n;
   for (std::int32_t wm = 1; wm <= tile.waves; ++wm) {
@@ -166,7 +173,7 @@ MatmulCost matmul_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
   }
   const double depth = static_cast<double>(k);
   const double e = bytes_of(dtype);
-  const double steps = static_cast<double>((k + tile.k - 1) / tile.k);
+  const double steps = matmul_steps(costs, tile, k, e);
 
   MatmulCost cost;
   cost.compute_ns = steps * matmul_step_clk(gpu, costs, rate, e, tile) / rate.load_clock_ghz;

@@ -20,10 +20,10 @@
 // fragments. Consumers begin on a stage all at once, when producers hand it over: they read its fragments,
 // then multiply, and no wave of a SIMD computes while another reads.
 //
-// and there are ceil(K / k) steps, k as step_depth() says. wm × wn is the wave grid that reads the fewest
-// fragments; a wave has at least 16×16. Waves or tiles too few to give every matrix core a 16×16 block use
-// their share of the rate only; in a library's kernels each 128 of the depth of a step count as blocks of
-// their own, because waves share it (local split U).
+// and there are matmul_steps(), ceil(K / k) for most, k as step_depth() says. wm × wn is the wave grid that
+// reads the fewest fragments; a wave has at least 16×16. Waves or tiles too few to give every matrix core a
+// 16×16 block use their share of the rate only; in a library's kernels each 128 of the depth of a step count
+// as blocks of their own, because waves share it (local split U).
 //
 // Where the GPU has asynchronous tile copies t_write vanishes. On A100, and in fp64, waves read fragments for
 // mma.sync (m16n8k16; m8n8k4, m16n8k8) and t = max(t_mfma, t_read, t_port). wgmma reads its operands from LDS
@@ -88,6 +88,12 @@ double spread_width(const Gpu& gpu, const KernelCosts& costs);
 
 // How much faster than the mean a matmul can be by chance.
 inline double most_luck(const Gpu& gpu, const KernelCosts& costs) { return 1 + spread_width(gpu, costs); }
+
+// How many steps K takes. The last one of a library's kernel is as deep as what is left of K, in whole rows
+// of 128 bytes (hipBLASLt's tail loop); all others go through a whole step. `tile` has the depth of a step,
+// `e` is the size of an element. Example: K = 320 of fp16 by steps of 256 takes 1.25 steps, and 2 of other
+// kernels.
+double matmul_steps(const KernelCosts& costs, const MatmulTile& tile, std::int64_t k, double e);
 
 // Elements of K that one step goes through: those of the tile, or of a stage that a copy engine fills.
 std::int32_t step_depth(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile);

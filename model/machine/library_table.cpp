@@ -98,6 +98,11 @@ std::size_t CollectiveTable::size() const {
   return rows;
 }
 
+bool CollectiveTable::knows(CollectiveKind op) const {
+  const auto found = ratios_.lower_bound({op, 0});
+  return found != ratios_.end() && found->first.first == op;
+}
+
 double CollectiveTable::factor(CollectiveKind op, int gpus, double bytes) const {
   const auto found = ratios_.find({op, gpus});
   if (found == ratios_.end() || bytes <= 0) return 1;
@@ -113,7 +118,7 @@ double CollectiveTable::factor(CollectiveKind op, int gpus, double bytes) const 
 namespace {
 
 bool is_of_collectives(std::string_view name) {
-  return name.starts_with("nccl-") || name.starts_with("rccl-");
+  return name.starts_with("nccl-") || name.starts_with("rccl-") || name.starts_with("custom-");
 }
 
 // Those that are shipped are read once, though machines are read over and over.

@@ -68,9 +68,19 @@ class LibraryTable {
   std::array<std::vector<Point>, kDTypeNames.size()> points_;
 };
 
-enum class CollectiveKind : std::uint8_t { all_gather, reduce_scatter, all_reduce, broadcast, all_to_all };
-inline constexpr std::array<std::string_view, 5> kCollectiveNames{"all-gather", "reduce-scatter",
-                                                                  "all-reduce", "broadcast", "all-to-all"};
+enum class CollectiveKind : std::uint8_t {
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  broadcast,
+  all_to_all,
+  vllm_all_reduce,  // kernels of serving engines: model/parts/library_custom.hpp
+  sglang_all_reduce,
+  trtllm_all_reduce,
+};
+inline constexpr std::array<std::string_view, 8> kCollectiveNames{
+    "all-gather", "reduce-scatter",  "all-reduce",        "broadcast",
+    "all-to-all", "vllm-all-reduce", "sglang-all-reduce", "trtllm-all-reduce"};
 
 // Measured calls of a collective library on one machine, `op,gpus,bytes,us,ratio`: of the widest block that a
 // GPU has, us / law. Between sizes the logarithm of the ratio is linear in that of the bytes; beyond the
@@ -83,6 +93,7 @@ class CollectiveTable {
   const std::string& name() const { return name_; }
   const std::vector<std::string>& remarks() const { return remarks_; }
   std::size_t size() const;
+  bool knows(CollectiveKind op) const;  // on any number of GPUs
 
   // By which the law's time of a call is multiplied.
   double factor(CollectiveKind op, int gpus, double bytes) const;
@@ -95,8 +106,8 @@ class CollectiveTable {
 };
 
 // A table that is shipped (a file of model/machine/library/), or one at a path relative to `folder`, which is
-// then called by its absolute path. Names of shipped ones of collectives begin with nccl- or rccl-. Throw
-// UserError if there is none.
+// then called by its absolute path. Names of shipped ones of collectives begin with nccl-, rccl- or custom-.
+// Throw UserError if there is none.
 std::shared_ptr<const LibraryTable> find_library_table(const std::string& name_or_path,
                                                        const std::string& folder = "");
 std::shared_ptr<const CollectiveTable> find_collective_table(const std::string& name_or_path,

@@ -299,6 +299,9 @@ struct Fabric {
   // MI300X (ROCm/iris @3b4c197 examples/03_all_store: nothing more is lost from 16 MiB a peer on) where a
   // file is silent.
   int convoy_rounds = 8;
+  // The switch sends a store to all GPUs at once and adds up what they load (NVLink SHARP), and the
+  // collective library uses it (NCCL: NVLS).
+  bool multicast = false;
 
   // Several nodes: GPUs of different nodes talk through NICs (0 when there is one node).
   double network_gb_per_s = 0;  // one NIC
@@ -330,7 +333,8 @@ struct Machine {
   LibraryCosts library;
   // What products of the library were measured to take, each for other dtypes.
   std::vector<std::shared_ptr<const LibraryTable>> library_tables;
-  std::shared_ptr<const CollectiveTable> collective_table;  // its collectives; may be null
+  // … what its collectives were, each for other calls.
+  std::vector<std::shared_ptr<const CollectiveTable>> collective_tables;
   Fabric fabric;
   NodeNetwork network;
   bool after_long_load = false;  // more than gpu.power_window_ns of it: the power limit holds

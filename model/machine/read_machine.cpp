@@ -65,6 +65,9 @@ class MachineReader {
                   const std::vector<std::string>& other_keys, MatrixRate* rate);
   void read_matrix_rates(const toml::table& gpu);
   void read_library_tables(const toml::table& library);
+  template <typename Kind, typename Names, typename Find, typename FolderOf, typename Tables>
+  void read_tables(const toml::table& library, std::string_view list, const Names& names, const Find& find,
+                   const FolderOf& folder_of, Tables& tables);
   void read_parameter(const toml::node& node, const std::string& key, const ParameterSpec& spec,
                       MatrixRate* rate);
   Number read_value(const toml::table& entry, const std::string& key, const ParameterSpec& spec) const;
@@ -178,45 +181,45 @@ void MachineReader::read_matrix_rates(const toml::table& gpu) {
   }
 }
 
-// Names of tables of measured products, no two of them for the same dtype.
+// `names`: of what a table can have rows of, which no two of them may both have.
+template <typename Kind, typename Names, typename Find, typename FolderOf, typename Tables>
+void MachineReader::read_tables(const toml::table& library, std::string_view list, const Names& names,
+                                const Find& find, const FolderOf& folder_of, Tables& tables) {
+  const toml::node* given = library.get(list);
+  if (given == nullptr) return;
+  const std::string key = dotted("library", list);
+  if (!given->is_array()) fail(*given, key, "must be a list of names of tables, or of paths of .csv files");
+  for (const toml::node& name : *given->as_array()) {
+    if (!name.is_string()) fail(name, key, "must be a list of texts");
+    typename Tables::value_type table;
+    try {
+      table = find(name.as_string()->get(), folder_of(name));
+    } catch (const UserError& error) {
+      fail(name, key, error.what());
+    }
+    for (const auto& other : tables) {
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        const auto kind = static_cast<Kind>(i);
+        if (!table->knows(kind) || !other->knows(kind)) continue;
+        fail(name, key,
+             fmt::format("{} and {} both have rows of {}", other->name(), table->name(), names[i]));
+      }
+    }
+    tables.push_back(std::move(table));
+  }
+}
+
+// Names of tables of measured calls.
 void MachineReader::read_library_tables(const toml::table& library) {
   // Relative to the file that names the table, which may be that of a base.
   const auto folder_of = [&](const toml::node& node) {
     const auto& path = node.source().path;
     return std::filesystem::path(path == nullptr ? origin_ : *path).parent_path().string();
   };
-  if (const toml::node* name = library.get("collectives")) {
-    const std::string key = "library.collectives";
-    if (!name->is_string())
-      fail(*name, key, "must be the name of a table, or the path of a .csv file; \"\": none");
-    const std::string& table = name->as_string()->get();
-    try {
-      if (!table.empty()) machine_.collective_table = find_collective_table(table, folder_of(*name));
-    } catch (const UserError& error) {
-      fail(*name, key, error.what());
-    }
-  }
-  const toml::node* names = library.get("products");
-  if (names == nullptr) return;
-  const std::string key = "library.products";
-  if (!names->is_array()) fail(*names, key, "must be a list of names of tables, or of paths of .csv files");
-  for (const toml::node& name : *names->as_array()) {
-    if (!name.is_string()) fail(name, key, "must be a list of texts");
-    std::shared_ptr<const LibraryTable> table;
-    try {
-      table = find_library_table(name.as_string()->get(), folder_of(name));
-    } catch (const UserError& error) {
-      fail(name, key, error.what());
-    }
-    for (const auto& other : machine_.library_tables) {
-      for (std::size_t d = 0; d < kDTypeNames.size(); ++d) {
-        if (!table->knows(static_cast<DType>(d)) || !other->knows(static_cast<DType>(d))) continue;
-        fail(name, key,
-             fmt::format("{} and {} both have rows of {}", other->name(), table->name(), kDTypeNames[d]));
-      }
-    }
-    machine_.library_tables.push_back(std::move(table));
-  }
+  read_tables<DType>(library, "products", kDTypeNames, find_library_table, folder_of,
+                     machine_.library_tables);
+  read_tables<CollectiveKind>(library, "collectives", kCollectiveNames, find_collective_table, folder_of,
+                              machine_.collective_tables);
 }
 
 void MachineReader::read_parameter(const toml::node& node, const std::string& key, const ParameterSpec& spec,
@@ -332,7 +335,13 @@ Machine MachineReader::read() {
 
   const toml::table& fabric = subtable(root_, "", "fabric");
   machine_.fabric.kind = static_cast<LinkKind>(kind_of(fabric, "fabric", kLinkKindNames));
-  read_table(fabric, "fabric", "fabric", {"kind"}, nullptr);
+  read_table(fabric, "fabric", "fabric", {"kind", "multicast"}, nullptr);
+  if (const toml::node* multicast = fabric.get("multicast")) {
+    if (!multicast->is_boolean()) fail(*multicast, "fabric.multicast", "must be true or false");
+    machine_.fabric.multicast = multicast->as_boolean()->get();
+    if (machine_.fabric.multicast && machine_.fabric.kind != LinkKind::node_switch)
+      fail(*multicast, "fabric.multicast", "needs a switch; fabric.kind is mesh");
+  }
   if (root_.contains("network")) {
     const toml::table& network = subtable(root_, "", "network");
     machine_.network.kind = static_cast<NetworkKind>(kind_of(network, "network", kNetworkKindNames));

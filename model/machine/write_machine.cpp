@@ -82,11 +82,13 @@ std::string write_machine(const Machine& machine, const std::string& head) {
   std::vector<std::string> tables;
   for (const auto& table : machine.library_tables) tables.push_back(quoted(table->name()));
   if (!tables.empty()) text += fmt::format("products = [{}]\n", fmt::join(tables, ", "));
-  if (machine.collective_table)
-    text += fmt::format("collectives = {}\n", quoted(machine.collective_table->name()));
+  std::vector<std::string> collectives;
+  for (const auto& table : machine.collective_tables) collectives.push_back(quoted(table->name()));
+  if (!collectives.empty()) text += fmt::format("collectives = [{}]\n", fmt::join(collectives, ", "));
   text += entries(machine, "library");
   text += fmt::format("\n[fabric]\nkind = \"{}\"\n",
                       kLinkKindNames[static_cast<std::size_t>(machine.fabric.kind)]);
+  if (machine.fabric.multicast) text += "multicast = true\n";
   text += entries(machine, "fabric");
   const std::string network = entries(machine, "network");
   if (!network.empty() || machine.network.kind != NetworkKind::one_switch) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "model/cost/collective_cost.hpp"
 #include "model/parts/kernels.hpp"
 
 namespace tritax {
@@ -111,12 +112,14 @@ bool takes_all_pairs(const Machine& machine, const LibraryAllToAll& exchange) {
          message_bytes(exchange) <= kExchangeChannels.back().most_bytes;
 }
 
-std::int32_t add_all_pairs_reduce(ScheduleBuilder& builder, const Machine& machine,
-                                  const LibraryReduce& plan) {
-  const std::int32_t asked = message_bytes(plan) < kManyChannelsBytes ? 4 : 8;
-  const std::int32_t channels = std::min(asked, library_channels(machine));
-  const std::int32_t id =
-      builder.kernel(collective_kernel(plan.kernel, plan.rank, {LibraryRoutine::all_pairs}));
+bool takes_custom(const LibraryReduce& plan) {
+  return is_custom(plan.custom) && plan.ranks > 1 && message_bytes(plan) <= kMostCustomBytes;
+}
+
+namespace {
+
+void add_reducing_channels(ScheduleBuilder& builder, const LibraryReduce& plan, std::int32_t id,
+                           std::int32_t channels) {
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     for (const int peer : peers_of(PeerOrder::rotated, plan.ranks, plan.rank, channel)) {
       builder.workgroup(id);
@@ -125,6 +128,25 @@ std::int32_t add_all_pairs_reduce(ScheduleBuilder& builder, const Machine& machi
     builder.workgroup(id);
     add_channel_sum(builder, plan, channel, channels);
   }
+}
+
+}  // namespace
+
+std::int32_t add_custom_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
+  constexpr std::int32_t kWorkgroups = 36;
+  const std::int32_t channels = std::min(ceil_div(kWorkgroups, plan.ranks), library_channels(machine));
+  const std::int32_t id = builder.kernel(reducing_kernel(plan, channels, 1, 0));
+  add_reducing_channels(builder, plan, id, channels);
+  return id;
+}
+
+std::int32_t add_all_pairs_reduce(ScheduleBuilder& builder, const Machine& machine,
+                                  const LibraryReduce& plan) {
+  const std::int32_t asked = message_bytes(plan) < kManyChannelsBytes ? 4 : 8;
+  const std::int32_t channels = std::min(asked, library_channels(machine));
+  const std::int32_t id =
+      builder.kernel(collective_kernel(plan.kernel, plan.rank, {LibraryRoutine::all_pairs}));
+  add_reducing_channels(builder, plan, id, channels);
   return id;
 }
 

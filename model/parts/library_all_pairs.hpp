@@ -19,6 +19,10 @@
 // that a GPU has). Nobody is served after somebody else, and a channel that has nothing to send raises no
 // flag. Where a machine has measured times of its library's protocol for small messages, those hold instead
 // (collective_cost.hpp).
+//
+// The all-reduces of serving engines are of the same kind, where they are small: workgroups that read and
+// write over the links that join all GPUs of a node, without the library's set-up (form custom-graph;
+// vllm-project/vllm csrc/custom_all_reduce.cuh: 36 workgroups, one shot or two; here two).
 #pragma once
 
 #include "model/parts/library_collectives.hpp"
@@ -30,7 +34,11 @@ namespace tritax {
 bool takes_all_pairs(const Machine& machine, const LibraryReduce& plan);
 bool takes_all_pairs(const Machine& machine, const LibraryAllToAll& exchange);
 
+// Whether an engine's own kernel adds up such a matrix, rather than the library behind it.
+bool takes_custom(const LibraryReduce& plan);
+
 // Add the kernel and give its number.
+std::int32_t add_custom_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan);
 std::int32_t add_all_pairs_reduce(ScheduleBuilder& builder, const Machine& machine,
                                   const LibraryReduce& plan);
 std::int32_t add_all_pairs_exchange(ScheduleBuilder& builder, const Machine& machine,

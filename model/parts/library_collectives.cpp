@@ -117,15 +117,16 @@ void broadcast_channel(ScheduleBuilder& builder, const LibraryBroadcast& plan, s
 
 Kernel reducing_kernel(const LibraryReduce& plan, std::int32_t channels, std::int32_t chunks, int flags,
                        int crossings) {
-  return collective_kernel(
-      plan.kernel, plan.rank,
-      {.routine = plan.everywhere ? LibraryRoutine::all_reduce : LibraryRoutine::reduce_scatter,
-       .ranks = plan.ranks,
-       .bytes = plan.widest_bytes,
-       .channels = channels,
-       .chunks = chunks,
-       .flags = flags,
-       .crossings = crossings});
+  return collective_kernel(plan.kernel, plan.rank,
+                           {.routine = is_custom(plan.custom) ? plan.custom
+                                       : plan.everywhere      ? LibraryRoutine::all_reduce
+                                                              : LibraryRoutine::reduce_scatter,
+                            .ranks = plan.ranks,
+                            .bytes = plan.widest_bytes,
+                            .channels = channels,
+                            .chunks = chunks,
+                            .flags = flags,
+                            .crossings = crossings});
 }
 
 // Who adds follows who sends; more of them would make the last one, whose sum nothing hides, a little
@@ -170,6 +171,7 @@ void add_all_reduce_flags(ScheduleBuilder& builder, const Machine& machine, Libr
 
 std::int32_t add_library_reduce(ScheduleBuilder& builder, const Machine& machine, const LibraryReduce& plan) {
   if (node_grid(machine, plan.ranks).several()) return add_reduce_over_nodes(builder, machine, plan);
+  if (takes_custom(plan)) return add_custom_reduce(builder, machine, plan);
   if (takes_all_pairs(machine, plan)) return add_all_pairs_reduce(builder, machine, plan);
   const std::int32_t channels = library_channels(machine);
   const std::int32_t chunks = chunks_of_reduce(plan.widest_bytes / channels);

@@ -40,14 +40,15 @@ struct LibraryReduce {
   std::string kernel;  // name
   int rank = 0;
   int ranks = 1;
-  bool everywhere = false;     // all-reduce
-  std::int16_t own = -1;       // buffer of the matrix that is added up
-  std::int16_t slots = -1;     // one of each rank, of the widest block, one below the other
-  std::int16_t result = -1;    // of the sum
-  std::int16_t arrived = -1;   // flags (channel, rank)
-  std::int16_t done = -1;      // the same of an all-reduce
-  std::int16_t summed = -1;    // flags (channel) of an all-reduce
-  std::int16_t passed = -1;    // the same over several nodes: flags (channel, node)
+  bool everywhere = false;                       // all-reduce
+  LibraryRoutine custom = LibraryRoutine::none;  // an engine's all-reduce instead of the library's
+  std::int16_t own = -1;                         // buffer of the matrix that is added up
+  std::int16_t slots = -1;                       // one of each rank, of the widest block, one below the other
+  std::int16_t result = -1;                      // of the sum
+  std::int16_t arrived = -1;                     // flags (channel, rank)
+  std::int16_t done = -1;                        // the same of an all-reduce
+  std::int16_t summed = -1;                      // flags (channel) of an all-reduce
+  std::int16_t passed = -1;                      // the same over several nodes: flags (channel, node)
   std::int16_t opened = -1;    // the same of runs that no host keeps apart: nobody sends before all are there
   std::vector<Rect> blocks;    // of the ranks, in `own`
   Rect place;                  // of the own block in `result`

@@ -37,6 +37,7 @@ LibraryReduce library_reduce_of(SumDraft& draft, std::string kernel, std::int16_
   reduce.kernel = std::move(kernel);
   reduce.ranks = draft.ranks();
   reduce.everywhere = draft.everywhere;
+  if (draft.everywhere) reduce.custom = draft.knobs.custom;
   reduce.own = own;
   reduce.result = draft.c;
   reduce.slot_rows = widest.rows;
@@ -61,9 +62,9 @@ SumDraft library_sum_draft(std::string_view pattern, const PartialSums& problem,
   PartialSums array = problem;
   array.blocks = problem.m >= problem.n ? Blocks::rows : Blocks::columns;
   const LibraryTile library = library_sum_tile(problem, machine);
-  return {pattern, array,
-          machine, library_knobs<SumKnobs>(library.tile, asked),
-          true,    product_dtype(problem.dtype)};
+  auto knobs = library_knobs<SumKnobs>(library.tile, asked);
+  knobs.custom = asked.custom;
+  return {pattern, array, machine, knobs, true, product_dtype(problem.dtype)};
 }
 
 void add_library_sum(SumDraft& draft, const std::function<void(int rank)>& behind) {

@@ -47,7 +47,7 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   } catch (const UserError&) {
     return std::nullopt;  // not a candidate on this GPU
   }
-  const std::int64_t depth = depth_of_part(gemm.k, choice);
+  const std::int64_t depth = std::min(gemm.k, depth_of_part(gemm.k, choice));
   MatmulCost cost = matmul_cost(gpu, vendor, gemm.dtype, tile, tile.m, tile.n, depth);
   cost.compute_ns /= matmul_share;
   const std::int64_t columns = gemm.n;
@@ -69,7 +69,7 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   // column do, which count if they are most.
   const double others =
       (1 - 1.0 / static_cast<double>(rows_of_tiles)) * (1 - 1.0 / static_cast<double>(columns_of_tiles));
-  const double steps = static_cast<double>(depth) / tile.k;
+  const double steps = matmul_steps(vendor, tile, depth, e);
   const double arrival_ns =
       steps * stage_interval_ns(gpu, gemm.dtype, tile, stages, gpu.memory_stage_latency_ns());
   const double first_ns = std::max(cost.compute_ns, arrival_ns);

@@ -49,6 +49,8 @@ struct SumKnobs : SharingKnobs {
   std::int32_t rings = 1;       // ring: cycles of different strides over which tiles travel
   std::optional<DType> wire;    // of partial sums on their way
   std::optional<DType> result;  // of C
+  // Whose all-reduce stands for the library's: none, or is_custom().
+  LibraryRoutine custom = LibraryRoutine::none;
 };
 SumKnobs sum_knobs_of(const Values& values);
 

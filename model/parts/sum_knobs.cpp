@@ -2,6 +2,7 @@
 
 #include "model/core/error.hpp"
 #include "model/parts/partial_sums.hpp"
+#include "model/workload/launching.hpp"
 
 namespace tritax {
 
@@ -53,6 +54,12 @@ std::optional<DType> dtype_of_knob(const Values& values, std::string_view name) 
   return static_cast<DType>(value - 1);
 }
 
+LibraryRoutine custom_of(const Values& values) {
+  if (!values.has(kEngineKnob) || call_form_of(values) != CallForm::custom_graph) return LibraryRoutine::none;
+  return static_cast<LibraryRoutine>(static_cast<std::int64_t>(LibraryRoutine::vllm_all_reduce) +
+                                     values[kEngineKnob]);
+}
+
 }  // namespace
 
 SumKnobs sum_knobs_of(const Values& values) {
@@ -64,6 +71,7 @@ SumKnobs sum_knobs_of(const Values& values) {
   knobs.rings = static_cast<std::int32_t>(values.get_or("rings", knobs.rings));
   knobs.wire = dtype_of_knob(values, "wire_dtype");
   knobs.result = dtype_of_knob(values, "result_dtype");
+  knobs.custom = custom_of(values);
   return knobs;
 }
 

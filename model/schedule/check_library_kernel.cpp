@@ -25,7 +25,7 @@ bool needs(LibraryRoutine routine, std::int32_t LibraryKernel::*count) {
   if (count == &LibraryKernel::channels) {
     return is_collective(routine) || routine == LibraryRoutine::block_copy;
   }
-  return count == &LibraryKernel::chunks && routine == LibraryRoutine::all_reduce;
+  return count == &LibraryKernel::chunks && is_all_reduce(routine);
 }
 
 }  // namespace

@@ -24,16 +24,33 @@ enum class LibraryRoutine : std::uint8_t {
   reduce_scatter,
   all_reduce,
   broadcast,
-  all_to_all,  // sends and receives
+  all_to_all,       // sends and receives
+  vllm_all_reduce,  // kernels of serving engines beside the library's: model/parts/library_custom.hpp
+  sglang_all_reduce,
+  trtllm_all_reduce,
   all_pairs,   // small all-reduces and all-to-alls over a full mesh
   posts,       // Triton's all-gather: a workgroup loads a piece, posts it to all peers, loads the next
   dispatches,  // a workgroup that moves as much as many small ones, which a die starts one after the other
   lookup,      // programs that find their work by accesses of the L2 that wait for each other
 };
-inline constexpr std::array<std::string_view, 15> kLibraryRoutineNames{
-    "none",       "plain",      "gemm",           "gemm-even-rows", "gemm-odd-rows",
-    "block-copy", "all-gather", "reduce-scatter", "all-reduce",     "broadcast",
-    "all-to-all", "all-pairs",  "posts",          "dispatches",     "lookup"};
+inline constexpr std::array<std::string_view, 18> kLibraryRoutineNames{"none",
+                                                                       "plain",
+                                                                       "gemm",
+                                                                       "gemm-even-rows",
+                                                                       "gemm-odd-rows",
+                                                                       "block-copy",
+                                                                       "all-gather",
+                                                                       "reduce-scatter",
+                                                                       "all-reduce",
+                                                                       "broadcast",
+                                                                       "all-to-all",
+                                                                       "vllm-all-reduce",
+                                                                       "sglang-all-reduce",
+                                                                       "trtllm-all-reduce",
+                                                                       "all-pairs",
+                                                                       "posts",
+                                                                       "dispatches",
+                                                                       "lookup"};
 
 struct LibraryKernel {
   LibraryRoutine routine = LibraryRoutine::none;
@@ -77,7 +94,17 @@ inline constexpr std::array<LibraryKernelCount, 9> kLibraryKernelCounts{{
 }};
 
 constexpr bool is_collective(LibraryRoutine routine) {
-  return routine >= LibraryRoutine::all_gather && routine <= LibraryRoutine::all_to_all;
+  return routine >= LibraryRoutine::all_gather && routine <= LibraryRoutine::trtllm_all_reduce;
+}
+
+// Of an engine rather than of the collective library.
+constexpr bool is_custom(LibraryRoutine routine) {
+  return routine >= LibraryRoutine::vllm_all_reduce && routine <= LibraryRoutine::trtllm_all_reduce;
+}
+
+// Every rank ends with the sum.
+constexpr bool is_all_reduce(LibraryRoutine routine) {
+  return routine == LibraryRoutine::all_reduce || is_custom(routine);
 }
 
 }  // namespace tritax

@@ -32,7 +32,7 @@ KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine
   }
   space = workload.space(pattern, problem, machine, pins);
   // Every pattern is launched and written as they say.
-  for (const std::string_view knob : {kFormKnob, kCallKnob, kKernelsKnob}) {
+  for (const std::string_view knob : {kFormKnob, kEngineKnob, kCallKnob, kKernelsKnob}) {
     if (pins.has(knob) && pins.given(knob)) space.base.give(knob, pins[knob]);
   }
   return space;
@@ -42,7 +42,7 @@ KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine
 
 Choices choices_of(const Problem& problem, const Machine& machine, const Values& given) {
   Values pins = given.columns() > 0 ? given : Values(problem.workload->knobs);
-  pins = with_class(in_mode(pins, launch_mode_of(problem, pins)), machine);
+  pins = with_class(in_mode(pins, launch_mode_of(problem, pins), machine), machine);
   Choices choices;
   choices.problem = &problem;
   choices.machine = &machine;

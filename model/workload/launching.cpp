@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/machine/library_table.hpp"
+#include "model/machine/machine.hpp"
 #include "model/workload/workload.hpp"
 
 namespace tritax {
@@ -15,6 +17,11 @@ namespace tritax {
 namespace {
 
 constexpr std::int64_t kMostCallUs = 10000;
+
+// A knob's values by number: those of CallForm as far as eager, then the one that the workload has beyond.
+constexpr std::array<std::string_view, 3> kUsualForms{"stream", "graph", "eager"};
+constexpr std::array<std::string_view, 4> kSliceForms{"stream", "graph", "eager", "eager-slices"};
+constexpr std::array<std::string_view, 4> kCustomForms{"stream", "graph", "eager", "custom-graph"};
 
 using Program = std::vector<HostOp>;
 
@@ -78,6 +85,7 @@ bool to_graph(const Program& program, Program& with_graph, Graph& graph, std::in
 
 void give_form(Schedule& schedule, const Pattern& pattern, CallForm form) {
   if (form == CallForm::eager_slices) return;
+  if (form == CallForm::custom_graph) form = CallForm::graph;  // of other kernels
   for (Program& program : schedule.host) {
     if (form == CallForm::eager) {
       without_gather(program);
@@ -117,21 +125,45 @@ void add_calls(Schedule& schedule, double call_ns) {
 
 }  // namespace
 
-Spec form_knob(bool slices) {
+Spec form_knob(CallForm last) {
+  const bool slices = last == CallForm::eager_slices;
+  const bool custom = last == CallForm::custom_graph;
   Spec spec;
   spec.name = kFormKnob;
-  spec.help = slices ? "how a library is called: in one stream, as one graph, by a framework that waits "
-                       "between two calls (eager), or that gathers into a list of slices, too (eager-slices)"
-                     : "how a library is called: in one stream, as one graph, or by a framework that waits "
-                       "where it does (eager)";
+  spec.help = slices   ? "how a library is called: in one stream, as one graph, by a framework that waits "
+                         "between two calls (eager), or that gathers into a list of slices, too (eager-slices)"
+              : custom ? "how a library is called: in one stream, as one graph, by a framework that waits "
+                         "where it does (eager), or as a graph with the all-reduce of a serving engine "
+                         "(custom-graph)"
+                       : "how a library is called: in one stream, as one graph, or by a framework that waits "
+                         "where it does (eager)";
   spec.kind = ValueKind::name;
-  spec.names = slices ? std::span<const std::string_view>(kCallFormNames)
-                      : std::span<const std::string_view>(kCallFormNames).first(3);
+  spec.names = kUsualForms;
+  if (slices) spec.names = kSliceForms;
+  if (custom) spec.names = kCustomForms;
   spec.shown = "{}";
   spec.not_shown = static_cast<std::int64_t>(CallForm::stream);
-  // Whoever measures calls libraries as a framework does.
+  // Measurements call libraries as a framework does.
   spec.unrecorded = static_cast<std::int64_t>(slices ? CallForm::eager_slices : CallForm::eager);
   return spec;
+}
+
+Spec engine_knob() {
+  Spec spec;
+  spec.name = kEngineKnob;
+  spec.help = "whose all-reduce the form custom-graph has: vLLM's, SGLang's or TensorRT-LLM's";
+  spec.kind = ValueKind::name;
+  spec.names = kEngineNames;
+  spec.shown = "all-reduce of {}";
+  spec.not_shown = static_cast<std::int64_t>(Engine::vllm);
+  return spec;
+}
+
+CallForm call_form_of(const Values& knobs) {
+  const Spec& spec = *find_spec(knobs.specs(), kFormKnob);
+  const auto value = static_cast<std::size_t>(knobs[kFormKnob]);
+  if (spec.names[value] == kCustomForms.back()) return CallForm::custom_graph;
+  return static_cast<CallForm>(value);
 }
 
 Spec call_knob() {
@@ -147,14 +179,28 @@ Spec call_knob() {
 
 LaunchMode launch_mode_of(const Problem& problem, const Values& pins) {
   if (pins.has(kFormKnob) && pins.given(kFormKnob)) {
-    return static_cast<CallForm>(pins[kFormKnob]) == CallForm::graph ? LaunchMode::graph : LaunchMode::stream;
+    const CallForm form = call_form_of(pins);
+    const bool graph = form == CallForm::graph || form == CallForm::custom_graph;
+    return graph ? LaunchMode::graph : LaunchMode::stream;
   }
   if (pins.has(kLaunchKnob) && pins.given(kLaunchKnob)) return static_cast<LaunchMode>(pins[kLaunchKnob]);
   const std::string_view rows = problem.workload->step_rows;
   return !rows.empty() && problem[rows] <= kMostGraphRows ? LaunchMode::graph : LaunchMode::stream;
 }
 
-Values in_mode(const Values& pins, LaunchMode mode) {
+namespace {
+
+// Whether calls of that engine's all-reduce were measured there.
+bool has_custom(const Machine& machine, Engine engine) {
+  const auto kind = static_cast<CollectiveKind>(static_cast<std::size_t>(CollectiveKind::vllm_all_reduce) +
+                                                static_cast<std::size_t>(engine));
+  return std::any_of(machine.collective_tables.begin(), machine.collective_tables.end(),
+                     [&](const auto& table) { return table->knows(kind); });
+}
+
+}  // namespace
+
+Values in_mode(const Values& pins, LaunchMode mode, const Machine& machine) {
   Values all = pins;
   if (!pins.has(kFormKnob)) return all;
   const auto give = [&](std::string_view knob, std::int64_t value) {
@@ -162,13 +208,16 @@ Values in_mode(const Values& pins, LaunchMode mode) {
   };
   const bool graph = mode == LaunchMode::graph;
   give(kLaunchKnob, static_cast<std::int64_t>(mode));
-  give(kFormKnob, static_cast<std::int64_t>(graph ? CallForm::graph : CallForm::stream));
+  const bool custom =
+      graph && pins.has(kEngineKnob) && has_custom(machine, static_cast<Engine>(pins[kEngineKnob]));
+  const auto last = static_cast<std::int64_t>(kCustomForms.size() - 1);
+  give(kFormKnob, custom ? last : static_cast<std::int64_t>(graph ? CallForm::graph : CallForm::stream));
   return all;
 }
 
 void launch_as(Schedule& schedule, const Pattern& pattern, const Values& knobs) {
   if (pattern.uses(kFormKnob) && knobs.has(kFormKnob)) {
-    give_form(schedule, pattern, static_cast<CallForm>(knobs[kFormKnob]));
+    give_form(schedule, pattern, call_form_of(knobs));
   }
   if (!pattern.calls_itself && pattern.uses(kCallKnob) && knobs.has(kCallKnob) && knobs[kCallKnob] > 0) {
     add_calls(schedule, 1e3 * static_cast<double>(knobs[kCallKnob]));

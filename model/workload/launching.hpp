@@ -9,6 +9,7 @@
 //   stream        one stream after another: no host work of a framework, no wait before the last. What comes
 //                 behind a wait for a stream goes into that stream instead.
 //   graph         the same kernels in one launch: no calls either
+//   custom-graph  the same, with a serving engine's own all-reduce instead of the collective library's
 //
 // For example, of host programs (GEMM, wait, 264 us, 405 us, call, GATHER, COPY, wait) the stream form is
 // (GEMM, call, GATHER, COPY, wait), and the graph form ({GEMM, GATHER, COPY}, wait).
@@ -28,11 +29,17 @@
 
 namespace tritax {
 
+struct Machine;
 struct Pattern;
 struct Problem;
 
-enum class CallForm : std::uint8_t { stream, graph, eager, eager_slices };
-inline constexpr std::array<std::string_view, 4> kCallFormNames{"stream", "graph", "eager", "eager-slices"};
+enum class CallForm : std::uint8_t { stream, graph, eager, eager_slices, custom_graph };
+
+// Engines whose all-reduces the form custom-graph has.
+enum class Engine : std::uint8_t { vllm, sglang, trtllm };
+inline constexpr std::array<std::string_view, 3> kEngineNames{"vllm", "sglang", "trtllm"};
+inline constexpr std::string_view kEngineKnob = "engine";
+
 inline constexpr std::string_view kFormKnob = "form";
 inline constexpr std::string_view kLaunchKnob = "launch";
 inline constexpr std::string_view kCallKnob = "call_us";
@@ -44,16 +51,21 @@ inline constexpr std::int64_t kMostGraphRows = 512;
 enum class LaunchMode : std::uint8_t { stream, graph };
 inline constexpr std::array<std::string_view, 2> kLaunchModeNames{"stream", "graph"};
 
-// Rows for the tables of workloads. `slices`: gathers into slices are one of its forms.
-Spec form_knob(bool slices = false);
+// Rows for the tables of workloads. `last`: the form that a workload has beyond stream, graph and eager.
+Spec form_knob(CallForm last = CallForm::eager);
+Spec engine_knob();
+
+// The form that knobs say. They have the knob.
+CallForm call_form_of(const Values& knobs);
 Spec call_knob();
 
 // The mode in which a question is answered whose problem, and whose knobs that are held fixed, are these.
 LaunchMode launch_mode_of(const Problem& problem, const Values& pins);
 
 // `pins` with what holds all patterns in that mode: `launch` and `form`, where there are such knobs and
-// nobody gave them.
-Values in_mode(const Values& pins, LaunchMode mode);
+// nobody gave them. Of graphs, custom-graph where calls of the engine's all-reduce were measured on the
+// machine: who replays graphs there has it.
+Values in_mode(const Values& pins, LaunchMode mode, const Machine& machine);
 
 // The schedule as the knobs have it launched. Throws UserError for the form graph of what no graph can hold.
 void launch_as(Schedule& schedule, const Pattern& pattern, const Values& knobs);

@@ -15,6 +15,7 @@ namespace tritax {
 bool Pattern::uses(std::string_view knob) const {
   if (knob == (vendor ? kFormKnob : kCallKnob)) return true;
   if (knob == kKernelsKnob && !vendor) return true;
+  if (knob == kEngineKnob && vendor) return true;
   return std::find(knobs.begin(), knobs.end(), knob) != knobs.end();
 }
 
@@ -30,6 +31,31 @@ void complete_problem(Problem& problem, const std::string& where) {
 
 Work work_of(const Problem& problem) {
   return problem.workload->work == nullptr ? Work{} : problem.workload->work(problem);
+}
+
+double message_bytes(const Problem& problem) {
+  const Message message = problem.workload->message;
+  if (message == Message::none) return 0;
+  const double matrix = static_cast<double>(problem["rows"]) * static_cast<double>(problem["cols"]) *
+                        bytes_of(static_cast<DType>(problem["dtype"]));
+  return message == Message::matrix_a_gpu ? matrix * problem.gpus() : matrix;
+}
+
+void give_message(Problem& problem, std::int64_t bytes, const std::string& where) {
+  const auto dtype = static_cast<DType>(problem["dtype"]);
+  const std::int64_t gpus = problem.gpus();
+  const bool of_each = problem.workload->message == Message::matrix_a_gpu;
+  const std::int64_t step = static_cast<std::int64_t>(bytes_of(dtype)) * gpus;
+  if (bytes < step || bytes % step != 0) {
+    throw UserError(fmt::format("{}: {} bytes are not {} equal blocks of {} elements; give a multiple of {}",
+                                where, bytes, gpus, name_of(dtype), step));
+  }
+  // Rows that are shared evenly, and as wide as the collectives of the tables (scripts/make-library-table).
+  const std::int64_t block = bytes / step;
+  std::int64_t cols = 1024;
+  while (block % cols != 0) cols /= 2;
+  problem.values.give("rows", block / cols * (of_each ? 1 : gpus));
+  problem.values.give("cols", cols);
 }
 
 Values resolved_knobs(const Problem& problem, const Machine& machine, const Values& given) {

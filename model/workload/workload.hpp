@@ -76,6 +76,14 @@ struct Work {
   int peers = 0;  // that each active GPU moves data to or from
 };
 
+// What a collective's message is, as nccl-tests and rccl-tests count its size: the larger of what a GPU gives
+// and what it gets (NVIDIA/nccl-tests doc/PERFORMANCE.md).
+enum class Message : std::uint8_t {
+  none,         // it is no collective alone
+  matrix,       // rows × cols
+  matrix_a_gpu  // rows × cols of each GPU
+};
+
 // Which step a workload is of a layer Y = X·W whose weights W are split over the GPUs: tensor parallelism
 // (arXiv:1909.08053 §3), and with it sequence parallelism, where rows of X and Y are split too
 // (arXiv:2205.05198 §4.2).
@@ -140,7 +148,8 @@ struct Workload {
   // (launching.hpp); "": it runs in streams.
   std::string_view step_rows = {};
 
-  bool timed_by_host = false;       // its usual clock is the host's; else events in a busy stream
+  bool timed_by_host = false;  // its usual clock is the host's; else events in a busy stream
+  Message message = Message::none;
   bool computes_and_sends = false;  // its times of GEMM and of communication can be asked for
   bool back_to_back = false;        // in a busy stream it is one of many equal calls
   ProjectionFields projection = {};
@@ -155,6 +164,13 @@ void complete_problem(Problem& problem, const FieldPlace& place);
 void complete_problem(Problem& problem, const std::string& where);  // the same place for all fields
 
 Work work_of(const Problem& problem);
+
+// Of a collective alone; 0 of all else.
+double message_bytes(const Problem& problem);
+
+// Gives rows and cols of a collective whose message has so many bytes. Throws UserError that begins with
+// `where` where no matrix has them.
+void give_message(Problem& problem, std::int64_t bytes, const std::string& where);
 
 // The knobs with the defaults of the machine, and those of the class of kernels (kernel_class.hpp), where
 // nothing was given.

@@ -186,6 +186,8 @@ Candidate Study::candidate_of(std::size_t pattern) const {
   }
   candidate.result = best.result;
   candidate.bound = best.bound;
+  candidate.message_bytes = message_bytes(problem_);
+  if (candidate.message_bytes > 0) candidate.bus_bytes = work_of(problem_).bytes_per_gpu;
   candidate.rounds = *account.rounds;
   candidate.others = account.others;
   candidate.forms = account.forms;

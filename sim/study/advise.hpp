@@ -66,8 +66,11 @@ struct Candidate {
   std::vector<OtherTime> others;
   std::vector<FormTime> forms;     // of a library, in the other forms in which it can be called
   std::vector<ClassTime> classes;  // of the fastest own patterns, where kernels are asked for as `own`
-  bool searched = true;            // more than its default knobs were tried
-  Spread spread;                   // of the winner and the baseline, unless interrupted
+  // Of a collective alone (workload.hpp): its message, and what a GPU moves of it; else 0.
+  double message_bytes = 0;
+  double bus_bytes = 0;
+  bool searched = true;  // more than its default knobs were tried
+  Spread spread;         // of the winner and the baseline, unless interrupted
   // Of a pattern that was stopped before it was tuned, being far behind: nothing that was tried of it takes
   // less. The knobs and their time are then the best of a few.
   std::optional<double> at_least_ns;

@@ -136,7 +136,7 @@ const BlockRun& BlockRuns::of(std::string_view pattern) const {
 
 BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOptions& options) {
   const Choices choices =
-      choices_of(problem, machine, in_mode(Values(problem.workload->knobs), LaunchMode::stream));
+      choices_of(problem, machine, in_mode(Values(problem.workload->knobs), LaunchMode::stream, machine));
   Evaluator evaluator(choices, {options.seed, options.threads, options.stop, {}, {}});
   const Selector& selector = options.selector == nullptr ? selectors().front() : *options.selector;
   selector.select(choices, evaluator);

@@ -79,7 +79,7 @@ Answered verdict_beside_library(const Problem& problem, const Machine& machine, 
   if (knobs.has("host_barriers")) library_knobs.give("host_barriers", knobs["host_barriers"]);
   const bool graph =
       knobs.has(kLaunchKnob) && static_cast<LaunchMode>(knobs[kLaunchKnob]) == LaunchMode::graph;
-  library_knobs = in_mode(library_knobs, graph ? LaunchMode::graph : LaunchMode::stream);
+  library_knobs = in_mode(library_knobs, graph ? LaunchMode::graph : LaunchMode::stream, machine);
   there.knobs = resolved_knobs(problem, machine, library_knobs);
   SimulationOptions options;
   options.seed = seed;

@@ -173,9 +173,9 @@ Problem problem_of(const Step& step, const Deployment& deployment, DType dtype, 
   return problem;
 }
 
-Values pins_of(Phase phase, const Problem& problem) {
+Values pins_of(Phase phase, const Problem& problem, const Machine& machine) {
   return in_mode(Values(problem.workload->knobs),
-                 phase == Phase::decode ? LaunchMode::graph : LaunchMode::stream);
+                 phase == Phase::decode ? LaunchMode::graph : LaunchMode::stream, machine);
 }
 
 StepAnswer judge(Problem problem, Advice found, const Machine& machine,

@@ -79,7 +79,7 @@ Layers layers_of(const LanguageModel& model, const Deployment& deployment, const
 Problem problem_of(const Step& step, const Deployment& deployment, DType dtype, const std::string& where);
 
 // The launches of a phase: decode is replayed as a graph, prefill runs in streams. Pins for a search.
-Values pins_of(Phase phase, const Problem& problem);
+Values pins_of(Phase phase, const Problem& problem, const Machine& machine);
 
 struct StepAnswer {
   Problem problem;

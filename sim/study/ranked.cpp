@@ -15,6 +15,11 @@ FieldValue uncertainty_of(const Ranked& one) {
   return doubt == nullptr ? FieldValue() : FieldValue(doubt->note);
 }
 
+// bytes/ns are GB/s. Of the kernels, as benchmarks see them that call over and over.
+FieldValue rate_of(const Ranked& one, double bytes) {
+  return bytes > 0 ? FieldValue(bytes / one->result.kernels_ns) : FieldValue();
+}
+
 FieldValue parts_of_k_of(const Ranked& one) {
   return one->pattern->own_choice == nullptr ? FieldValue() : FieldValue(one->rounds.parts);
 }
@@ -61,6 +66,21 @@ Fields<Ranked> bounds_and_knobs() {
         .meaning = "from the start of the first workgroup to the end of the last",
         .shows = shown::kJson | shown::kProperty},
        [](const Ranked& one) { return one->result.kernels_ns; }},
+      {{.name = "algbw",
+        .unit = FieldUnit::gb_per_s,
+        .meaning =
+            "of a collective alone: bytes of its message per time of its kernels, as nccl-tests counts",
+        .shows = shown::kColumns | shown::kJson | shown::kRow,
+        .optional = true,
+        .if_any = true},
+       [](const Ranked& one) { return rate_of(one, one->message_bytes); }},
+      {{.name = "busbw",
+        .unit = FieldUnit::gb_per_s,
+        .meaning = "the same of the bytes that a GPU has to move: what links are compared with",
+        .shows = shown::kColumns | shown::kJson | shown::kRow,
+        .optional = true,
+        .if_any = true},
+       [](const Ranked& one) { return rate_of(one, one->bus_bytes); }},
       {{.name = "lower_bound",
         .unit = FieldUnit::time,
         .meaning = "what no schedule with these knobs is faster than",

@@ -97,16 +97,16 @@ class WithTable : public testing::Test {
 };
 
 TEST_F(WithTable, AMachineFileNamesTablesByPathsRelativeToItself) {
-  const Machine machine = machine_with("products = [\"table.csv\"]\ncollectives = \"calls.csv\"\n");
+  const Machine machine = machine_with("products = [\"table.csv\"]\ncollectives = [\"calls.csv\"]\n");
   ASSERT_EQ(machine.library_tables.size(), 1U);
   EXPECT_EQ(machine.library_tables[0]->products().size(), 1U);
   // Written anywhere else, it still finds them.
   const Machine again = parse_machine(write_machine(machine, ""), "/elsewhere/again.toml");
   EXPECT_EQ(again.library_tables.at(0)->name(), machine.library_tables[0]->name());
-  ASSERT_NE(machine.collective_table, nullptr);
-  const Machine without = machine_with("products = []\ncollectives = \"\"\n");
+  ASSERT_EQ(machine.collective_tables.size(), 1U);
+  const Machine without = machine_with("products = []\ncollectives = []\n");
   EXPECT_TRUE(without.library_tables.empty());
-  EXPECT_EQ(without.collective_table, nullptr);
+  EXPECT_TRUE(without.collective_tables.empty());
 }
 
 TEST_F(WithTable, TablesOfOneDtypeExcludeEachOther) {
@@ -115,7 +115,9 @@ TEST_F(WithTable, TablesOfOneDtypeExcludeEachOther) {
   EXPECT_THAT(refusal([&] { machine_with("products = \"cublas-h200-bf16\"\n"); }),
               HasSubstr("must be a list"));
   EXPECT_THAT(refusal([&] { machine_with("products = [1]\n"); }), HasSubstr("list of texts"));
-  EXPECT_THAT(refusal([&] { machine_with("collectives = \"nccl\"\n"); }), HasSubstr("unknown table"));
+  EXPECT_THAT(refusal([&] { machine_with("collectives = [\"nccl\"]\n"); }), HasSubstr("unknown table"));
+  EXPECT_THAT(refusal([&] { machine_with("collectives = [\"calls.csv\", \"nccl-h200\"]\n"); }),
+              HasSubstr("both have rows of all-reduce"));
 }
 
 TEST(ShippedMachines, KeepTheirTablesWhenTheyAreWritten) {
@@ -123,7 +125,7 @@ TEST(ShippedMachines, KeepTheirTablesWhenTheyAreWritten) {
     const Machine machine = find_machine(name);
     const Machine again = parse_machine(write_machine(machine, ""), "again.toml");
     EXPECT_EQ(again.library_tables, machine.library_tables) << name;  // shipped tables are read once
-    EXPECT_EQ(again.collective_table, machine.collective_table) << name;
+    EXPECT_EQ(again.collective_tables, machine.collective_tables) << name;
   }
 }
 

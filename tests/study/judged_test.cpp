@@ -22,7 +22,7 @@ struct Question {
   }
   // Of fused-sequential, launched so.
   Answered beside_library(double time_ns, LaunchMode mode) const {
-    const Values knobs = in_mode(Values(problem.workload->knobs), mode);
+    const Values knobs = in_mode(Values(problem.workload->knobs), mode, machine);
     return verdict_beside_library(problem, machine, pattern("fused-sequential"), knobs, time_ns, 1);
   }
   double library_ns(CallForm form) const {

@@ -19,7 +19,7 @@ namespace {
 
 Machine by_law(Machine machine) {
   machine.library_tables.clear();
-  machine.collective_table.reset();
+  machine.collective_tables.clear();
   return machine;
 }
 

@@ -183,6 +183,7 @@ const Workload& all_gather() {
       .space = space,
       .library_call = library_call,
       .step_rows = "rows",
+      .message = Message::matrix_a_gpu,
   };
   return workload;
 }

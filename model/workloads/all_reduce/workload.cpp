@@ -22,14 +22,15 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix of every GPU", "columns of the matrix", 1);
 
-const std::array<Spec, 10> kKnobs{{
+const std::array<Spec, 11> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("rings"),
     collective_knob("peer_order"),
     collective_knob("lock"),
-    form_knob(),
+    form_knob(CallForm::custom_graph),
+    engine_knob(),
     call_knob(),
     kernels_knob(),
     collective_knob("host_barriers"),
@@ -121,6 +122,7 @@ const Workload& all_reduce() {
       .space = space,
       .library_call = library_call,
       .step_rows = "rows",
+      .message = Message::matrix,
   };
   return workload;
 }

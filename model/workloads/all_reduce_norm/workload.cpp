@@ -18,12 +18,13 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix: tokens", "columns: the hidden size", 1);
 
-const std::array<Spec, 8> kKnobs{{
+const std::array<Spec, 9> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
     collective_knob("lock"),
-    form_knob(),
+    form_knob(CallForm::custom_graph),
+    engine_knob(),
     call_knob(),
     kernels_knob(),
     collective_knob("host_barriers"),

@@ -266,6 +266,7 @@ const Workload& all_to_all() {
       .space = space,
       .library_call = library_call,
       .step_rows = "rows",
+      .message = Message::matrix,
   };
   return workload;
 }

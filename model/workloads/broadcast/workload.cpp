@@ -115,6 +115,7 @@ const Workload& broadcast() {
       .space = space,
       .library_call = library_call,
       .step_rows = "rows",
+      .message = Message::matrix,
   };
   return workload;
 }

@@ -27,7 +27,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 24> kKnobs{{
+const std::array<Spec, 25> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -53,7 +53,8 @@ const std::array<Spec, 24> kKnobs{{
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
-    form_knob(),
+    form_knob(CallForm::custom_graph),
+    engine_knob(),
     call_knob(),
     kernels_knob(),
     gemm_knob("host_barriers"),

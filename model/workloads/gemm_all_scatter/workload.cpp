@@ -124,7 +124,7 @@ const std::array<Spec, 18> kKnobs{{
     gemm_knob("peer_order"),
     gemm_knob("lock"),
     gemm_knob("launch"),
-    form_knob(true),
+    form_knob(CallForm::eager_slices),
     call_knob(),
     kernels_knob(),
     gemm_knob("host_barriers"),

@@ -128,6 +128,7 @@ const Workload& reduce_scatter() {
       .space = space,
       .library_call = library_call,
       .step_rows = "rows",
+      .message = Message::matrix,
   };
   return workload;
 }

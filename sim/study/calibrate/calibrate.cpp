@@ -199,7 +199,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   Machine& machine = calibration.machine;
   // Of another node: what its library takes is measured here.
   machine.library_tables.clear();
-  machine.collective_table.reset();
+  machine.collective_tables.clear();
   // Until the end none coalesce: what the rows tell of the L2 is what tiles in lock step get of it.
   machine.interpreter.l2_coalescing_ns = 0;
   if (coalesces(base.gpu, base.interpreter) && base.gpu.l2_lock_step_gb_per_s > 0) {

@@ -24,7 +24,7 @@ std::string text_of_machine(const std::string& name) {
     if (table.ends_with(".csv")) text += read_file(table, "the path of a table (CSV)", kLargestTableBytes);
   };
   for (const auto& table : machine.library_tables) add(table->name());
-  if (machine.collective_table) add(machine.collective_table->name());
+  for (const auto& table : machine.collective_tables) add(table->name());
   return text;
 }
 
