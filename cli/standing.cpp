@@ -28,6 +28,11 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
   } else if (tied > 1) {  // bands of ratios to a library
     sentences.push_back(fmt::format(
         "The first {} are a tie: they differ from the first by less than such ratios were off.", tied));
+  } else if (judgement.band > 0) {
+    sentences.emplace_back(
+        "How far times of own patterns are off is not known. Their ratios to the library were compared, so "
+        "ties are "
+        "between an own pattern and the library only.");
   } else if (!judgement.bands.empty()) {
     sentences.emplace_back("How far such predictions are off is not known, so nothing is called a tie.");
   }

@@ -15,6 +15,7 @@
 //
 //   serial pipeline:     t = max(t_matrix + t_exp + t_vector + t_lds, t_port), and waits
 //   overlapped pipeline: t = max(t_matrix, t_exp + t_vector, t_lds, t_port)
+//   with wgmma:          t = max(t_matrix + t_exp, t_port)
 //
 // Of wave schedules (model/schedule/wave_schedule.hpp) one wave of a SIMD computes at a time, products and
 // softmax. It issues an instruction every 4 clocks at most (of 64 lanes: AMD CDNA3 ISA guide, §4); a matrix
@@ -38,6 +39,12 @@
 // 4,096 flops in fp16, so that a score of 128 columns, which takes 512 flops, is half as long at its
 // exponential as at its products (FlashAttention-3, arXiv:2407.08608 §3.1). With wgmma, operands go from LDS
 // as part of the instruction: each 64 rows read keys and values once, and queries.
+//
+// Kernels with wgmma hide the other vector instructions behind the matrix instructions of another warp group,
+// but not the exponentials: FlashAttention-3 reaches 661 TFLOP/s with the overlap and 570 without (H100,
+// heads of 128 columns, arXiv:2407.08608 §4.2), a gain of 1.16, where t_matrix + t_exp + t_vector over
+// t_matrix + t_exp is 1.17. That nothing of the exponentials hides was chosen by cuDNN's times on H200
+// (scenarios/measured/h200-1-attention-cudnn.csv) at head sizes 64 and 128.
 //
 // Kernels of the profile mma-sync (KernelCosts::attend_block_keys, n) are of FlashAttention-2's kind with 16
 // rows of queries a wave: it loads K and V from LDS for them, and its queries, block by block, and products,

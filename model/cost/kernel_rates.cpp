@@ -45,10 +45,13 @@ KernelRates of_all_pairs(const Machine& machine) {
   return rates;
 }
 
-// Of an engine's all-reduce that is small: the set-up of a kernel; all else its steps are.
-KernelRates of_custom(const Machine& machine) {
+// Of an engine's own all-reduce: the set-up of a kernel; all else is in its steps. Small ones carry flags in
+// the words of the data (TensorRT-LLM's and SGLang's one-shot kernels).
+KernelRates of_custom(const Machine& machine, double bytes) {
+  constexpr double kMostWithFlags = 256 * 1024;
   KernelRates rates;
   rates.start_ns = machine.library.kernel_start_ns;
+  if (bytes <= kMostWithFlags) rates.payload_share = kLowLatencyPayload;
   return rates;
 }
 
@@ -178,9 +181,9 @@ KernelRates by_law(const Machine& machine, const Kernel& kernel) {
   }
   if (library.routine == LibraryRoutine::all_pairs) return of_all_pairs(machine);
   if (library.routine == LibraryRoutine::posts) return of_posts(machine, library);
-  if (is_custom(library.routine) && library.bytes * library.ranks <= kMostCustomBytes) {
-    return of_custom(machine);
-  }
+  const double message_bytes = library.bytes * library.ranks;
+  if (is_custom(library.routine) && message_bytes <= kMostCustomBytes)
+    return of_custom(machine, message_bytes);
   if (is_collective(library.routine)) return of_collective(machine, library);
   rates.start_ns = machine.library.kernel_start_ns;
   if (library.routine == LibraryRoutine::block_copy)

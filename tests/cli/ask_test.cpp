@@ -51,6 +51,29 @@ TEST(Ask, EveryCommandWithAMachineTakesChanges) {
   EXPECT_THAT(run_tritax("machines show mi300x-8" + change).out, HasSubstr("--set fabric.link=4GB/s"));
 }
 
+// A line of nccl-tests: its size, and its two bandwidths.
+TEST(Ask, CollectivesTakeTheBytesOfTheirMessage) {
+  const std::string ask = "--workload all-reduce --pattern library --machine h200-8 --bytes ";
+  const json run = json::parse(run_tritax("simulate " + ask + "64MiB --json -").out)["runs"][0];
+  const double algbw = run["algbw_gb_per_s"], busbw = run["busbw_gb_per_s"], kernels_us = run["kernels_us"];
+  EXPECT_NEAR(algbw, (64 << 20) / kernels_us / 1000, 1e-6 * algbw);
+  EXPECT_NEAR(busbw / algbw, 2.0 * 7 / 8, 1e-9);
+  EXPECT_THAT(run_tritax("simulate " + ask + "64MiB").out, HasSubstr("busbw"));
+  EXPECT_THAT(
+      run_tritax("advise --workload all-gather --gpus 4 --machine h200-8 --selector defaults --bytes 1MiB")
+          .out,
+      HasSubstr("algbw"));
+  const auto refusal = [&](const std::string& bytes) {
+    const Outcome outcome = run_tritax("simulate " + ask + bytes);
+    EXPECT_EQ(outcome.exit_code, 2) << bytes;
+    return outcome.err;
+  };
+  EXPECT_THAT(refusal("17"), HasSubstr("--bytes: 17 bytes are not 8 equal blocks of fp16 elements"));
+  EXPECT_THAT(refusal("1MiB --rows 4"), HasSubstr("--bytes: --rows is given as well"));
+  EXPECT_THAT(run_tritax("simulate --workload all-reduce --pattern library --machine h200-8").err,
+              HasSubstr("(or --bytes)"));
+}
+
 TEST(Ask, BadChangesAreOneMessage) {
   const auto refusal = [](const std::string& change) {
     const Outcome outcome = run_tritax(std::string("simulate ") + kSmall + change);

@@ -10,6 +10,20 @@
 namespace tritax {
 namespace {
 
+// The example of the header.
+TEST(MatmulSteps, OfALibraryEndWithWhatIsLeftOfK) {
+  KernelCosts own, vendor;
+  vendor.tuned = true;
+  MatmulTile tile;
+  tile.k = 256;
+  EXPECT_EQ(matmul_steps(vendor, tile, 320, 2), 1.25);
+  EXPECT_EQ(matmul_steps(own, tile, 320, 2), 2);
+  EXPECT_EQ(matmul_steps(vendor, tile, 257, 2), 1.25);
+  EXPECT_EQ(matmul_steps(vendor, tile, 512, 2), 2);
+  tile.k = 32;  // no deeper than usual
+  EXPECT_EQ(matmul_steps(vendor, tile, 33, 2), 2);
+}
+
 // Clocks are 1 GHz in the example machines, so cycles are nanoseconds.
 double step_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, const KernelCosts& costs = {}) {
   return matmul_cost(gpu, costs, dtype, tile, tile.m, tile.n, tile.k).compute_ns;

@@ -120,12 +120,25 @@ TEST_F(WithTable, TablesOfOneDtypeExcludeEachOther) {
               HasSubstr("both have rows of all-reduce"));
 }
 
+TEST_F(WithTable, MulticastNeedsASwitch) {
+  EXPECT_TRUE(find_machine("h200-8").fabric.multicast);
+  EXPECT_FALSE(find_machine("h200-8-no-multicast").fabric.multicast);
+  const auto with = [&](const std::string& base, const std::string& value) {
+    return parse_machine("base = \"" + base + "\"\nname = \"mine\"\n[fabric]\nmulticast = " + value + "\n",
+                         folder_ + "mine.toml");
+  };
+  EXPECT_FALSE(with("h200-8", "false").fabric.multicast);
+  EXPECT_THAT(refusal([&] { with("mi300x-8", "true"); }), HasSubstr("fabric.multicast: needs a switch"));
+  EXPECT_THAT(refusal([&] { with("h200-8", "1"); }), HasSubstr("true or false"));
+}
+
 TEST(ShippedMachines, KeepTheirTablesWhenTheyAreWritten) {
   for (const std::string& name : shipped_machines()) {
     const Machine machine = find_machine(name);
     const Machine again = parse_machine(write_machine(machine, ""), "again.toml");
     EXPECT_EQ(again.library_tables, machine.library_tables) << name;  // shipped tables are read once
     EXPECT_EQ(again.collective_tables, machine.collective_tables) << name;
+    EXPECT_EQ(again.fabric.multicast, machine.fabric.multicast) << name;
   }
 }
 

@@ -9,7 +9,10 @@
 #include "model/core/csv.hpp"
 #include "model/core/error.hpp"
 #include "model/cost/kernel_rates.hpp"
+#include "model/workload/launching.hpp"
 #include "model/workload/library_call.hpp"
+#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/all_gather_gemm/problem.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
@@ -147,6 +150,60 @@ TEST(LibraryAllReduce, OfAFewBytesRaisesNoFlagsForNothing) {
 }
 
 // RCCL's algorithms for small all-to-alls: 1, 2 or 4 channels of all pairs, by all that a GPU has.
+// The form custom-graph, of each engine: below and above what engines' own kernels take.
+TEST(EngineAllReduce, IsRightOnUpToEightRanksAndTimesWhatEnginesTake) {
+  const Pattern& library = find_pattern(all_reduce(), "library", "test");
+  Values knobs(all_reduce().knobs);
+  const Spec& form = *find_spec(all_reduce().knobs, kFormKnob);
+  knobs.give(kFormKnob, static_cast<std::int64_t>(form.names.size() - 1));
+  ASSERT_EQ(call_form_of(knobs), CallForm::custom_graph);
+  for (std::size_t engine = 0; engine < kEngineNames.size(); ++engine) {
+    knobs.give(kEngineKnob, static_cast<std::int64_t>(engine));
+    for (int gpus = 1; gpus <= 8; ++gpus) {
+      const Problem few = collective_of(all_reduce(), 35, 50, DType::bf16, gpus);
+      EXPECT_EQ(sums::what_is_wrong(library, few, find_machine("h200-8"), knobs), "") << gpus;
+    }
+    const Schedule small = build_schedule(library, collective_of(all_reduce(), 64, 512, DType::bf16, 4),
+                                          find_machine("h200-8"), knobs);
+    EXPECT_TRUE(is_custom(small.kernels.front().library.routine));
+    EXPECT_EQ(small.graphs.size(), 4U);
+  }
+  // More than its own kernel takes: the library's channels.
+  const Problem many = collective_of(all_reduce(), 8192, 1024, DType::bf16, 4);
+  const Schedule large = build_schedule(library, many, find_machine("h200-8"), knobs);
+  Values graph = knobs;
+  graph.give(kFormKnob, static_cast<std::int64_t>(CallForm::graph));
+  const Schedule plain = build_schedule(library, many, find_machine("h200-8"), graph);
+  EXPECT_EQ(large.kernels.front().workgroups.size(), plain.kernels.front().workgroups.size());
+  EXPECT_EQ(plain.kernels.front().library.routine, LibraryRoutine::all_reduce);
+}
+
+// Where calls of the engine were measured, a question that runs as a graph takes it for the library.
+TEST(EngineAllReduce, IsTheLibraryOfGraphsWhereItWasMeasured) {
+  const Values none(all_reduce().knobs);
+  EXPECT_EQ(call_form_of(in_mode(none, LaunchMode::graph, find_machine("h200-8"))), CallForm::custom_graph);
+  EXPECT_EQ(call_form_of(in_mode(none, LaunchMode::graph, find_machine("mi300x-8"))), CallForm::graph);
+  EXPECT_EQ(call_form_of(in_mode(none, LaunchMode::stream, find_machine("h200-8"))), CallForm::stream);
+  Values graph = none;
+  graph.give(kFormKnob, static_cast<std::int64_t>(CallForm::graph));
+  EXPECT_EQ(call_form_of(in_mode(graph, LaunchMode::graph, find_machine("h200-8"))), CallForm::graph);
+}
+
+// As nccl-tests counts sizes: all that is gathered, and the matrix of an all-reduce.
+TEST(Collectives, HaveAMessageOfSomeBytes) {
+  Problem reduce = collective_of(all_reduce(), 8, 8, DType::fp16, 4);
+  give_message(reduce, 128 << 20, "--bytes");
+  EXPECT_EQ(message_bytes(reduce), 128 << 20);
+  EXPECT_EQ(reduce["rows"] % 4, 0);
+  Problem gather = problem_of(all_gather());
+  gather.values.give("gpus", 8);
+  give_message(gather, 8 * 3 * 2 * 5, "--bytes");
+  EXPECT_EQ(message_bytes(gather), 8 * 3 * 2 * 5);
+  EXPECT_EQ(gather["rows"] * gather["cols"], 15);
+  EXPECT_THROW(give_message(reduce, 12, "--bytes"), UserError);
+  EXPECT_EQ(message_bytes(problem_of(all_gather_gemm())), 0);
+}
+
 TEST(LibraryAllToAll, OfSmallBlocksOfOneSizeGoesAllPairsWithFlagsInTheData) {
   const Machine machine = find_machine("mi300x-8");
   const Pattern& library = find_pattern(all_to_all(), "library", "test");

@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/core/csv.hpp"
 #include "model/cost/kernel_rates.hpp"
@@ -85,6 +88,38 @@ TEST(LibraryTables, OfCollectivesAreReproducedWithinOnePercent) {
     ++compared;
   });
   EXPECT_GE(compared, 20);
+}
+
+// Calls that no table has (scenarios/library): tables must say more of them than the law does.
+TEST(LibraryTables, AreBetterThanTheLawOnCallsThatTheyDoNotHave) {
+  for (const auto& [name, table] : {std::pair{"h200-8", "cublas-h200-bf16"},
+                                    {"mi355x-8", "hipblaslt-mi355x-bf16"},
+                                    {"mi355x-8", "aiter-mi355x-fp8"},
+                                    {"b200-8", "cublas-b200-bf16"}}) {
+    const Machine machine = find_machine(name);
+    const Machine law = by_law(machine);
+    const std::string path = std::string(TRITAX_SOURCE_DIR) + "/scenarios/library/" + table + ".csv";
+    std::vector<double> with, without;
+    std::size_t line = 0;
+    read_csv(read_csv_file(path, "test"), path, "dtype,m,n,k,us", "test", [&](const CsvRow& row) {
+      if (line++ % 4 != 0) return;
+      const auto size = [&](const char* side) { return row.integer(side, 1, std::int64_t{1} << 31); };
+      const auto dtype = static_cast<DType>(row.choice("dtype", kDTypeNames));
+      if (static_cast<double>(size("m")) * static_cast<double>(size("n")) * static_cast<double>(size("k")) >
+          1e12)
+        return;
+      const double us = row.positive("us", "time");
+      const Schedule schedule = product(machine, size("m"), size("n"), size("k"), dtype);
+      with.push_back(std::abs(kernels_ns(schedule, machine) / 1000 / us - 1));
+      without.push_back(std::abs(kernels_ns(schedule, law) / 1000 / us - 1));
+    });
+    ASSERT_GE(with.size(), 20U) << table;
+    const auto median = [](std::vector<double>& off) {
+      std::nth_element(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2), off.end());
+      return off[off.size() / 2];
+    };
+    EXPECT_LT(median(with), 0.75 * median(without)) << table;
+  }
 }
 
 TEST(LibraryTables, LeaveTheLawAloneWhereTheySayNothing) {

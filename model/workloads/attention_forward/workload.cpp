@@ -12,6 +12,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/workload/kernel_class.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/attention_forward/problem.hpp"
 
 namespace tritax {
@@ -133,6 +134,22 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
+// Rows of backend_hip/baselines/attention.py, replayed graphs: a vendor's kernel, whose grid is taken to have
+// one head after the other.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  if (!is_of_program(line, attention(), true)) return std::nullopt;
+  if (kProgramForms[line.choice("form", kProgramForms)] != "library") return std::nullopt;
+  if (kProgramLaunches[line.choice("launch", kProgramLaunches)] != "graph") return std::nullopt;
+  LibraryCall call;
+  call.form = LibraryForm::kernel;
+  call.problem = problem_of_row(line, attention());
+  call.pattern = "naive-head-first";
+  call.knobs = Values(kKnobs);
+  call.knobs.give(kKernelsKnob, static_cast<std::int64_t>(KernelClass::vendor));
+  call.time_column = "device_us";
+  return call;
+}
+
 double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values& values) {
   const AttentionProblem attention = attention_problem_of(problem);
   return attention_bound_ns(attention, attention_knobs_of(attention, values), machine);
@@ -174,6 +191,7 @@ const Workload& attention() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
+      .library_call = library_call,
       .back_to_back = true,
       .computing = {"attention", "matrix and vector work"},
   };

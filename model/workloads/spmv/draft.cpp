@@ -79,6 +79,7 @@ std::int32_t SpmvDraft::add_kernel(std::string_view name, std::int32_t threads, 
   kernel.name = std::string(name);
   kernel.resources = {threads, kRegisters, static_cast<std::int32_t>(4 * lds_offsets)};
   kernel.profile = vendor ? KernelProfile::vendor : KernelProfile::triton;
+  if (vendor) kernel.library.routine = LibraryRoutine::plain;
   if (4.0 * static_cast<double>(lds_offsets) > machine.gpu.lds_bytes_per_workgroup_max) {
     throw UserError(fmt::format(
         "items, workgroup_threads: {} row ends do not fit the {:.0f} bytes of LDS of a workgroup; use fewer",

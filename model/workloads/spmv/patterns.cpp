@@ -38,11 +38,51 @@ void check_count(const SpmvDraft& draft, std::int64_t workgroups, std::int64_t o
                   knobs, workgroups, draft.matrix->rows, draft.matrix->nonzeros(), kMaxOperations));
 }
 
+// The kernels of merge-path; of a vendor's library the search is always apart.
+std::vector<std::int32_t> add_merge_path(SpmvDraft& draft, bool vendor) {
+  const std::int32_t threads = draft.knobs.threads;
+  const std::int64_t items = std::int64_t{threads} * draft.knobs.items;
+  const std::vector<WorkRange> ranges = merge_path(*draft.matrix, items);
+  const auto tiles = static_cast<std::int64_t>(ranges.size());
+  const std::int64_t searchers = (tiles + threads) / threads;
+  const bool apart = vendor || searchers >= draft.machine.gpu.cu_count();
+  check_count(draft, tiles, apart ? 4 : 36, "workgroup_threads, items");
+  std::vector<std::int32_t> kernels;
+  if (apart) {
+    const std::int16_t begins =
+        draft.builder.buffer({"begins", DType::fp32, 1, static_cast<std::int32_t>(searchers), 1,
+                              static_cast<std::int32_t>(searchers)});
+    kernels.push_back(draft.add_kernel(vendor ? "partition" : "search", threads, 0, vendor));
+    for (std::int32_t p = 0; p < searchers; ++p) {
+      draft.builder.workgroup(kernels.back());
+      // The probes of its first thread; those of the others go on at the same time. The row end that it looks
+      // at last stands for the coordinates.
+      const std::int64_t begin = std::int64_t{p} * threads * items;
+      draft.builder.load(draft.offsets, {0, 0, 1, 1}, 0);  // before a search, which may end at once
+      draft.add_search(std::min(begin, std::int64_t{draft.matrix->rows} + draft.matrix->nonzeros()));
+      draft.builder.store(begins, {0, p, 1, 1}, 0);
+    }
+  }
+  kernels.push_back(
+      draft.add_kernel(vendor ? "csrmv" : "merge_path", threads, items + draft.knobs.items + 1, vendor));
+  for (std::int64_t p = 0; p < tiles; ++p) {
+    draft.builder.workgroup(kernels.back());
+    if (!apart) draft.add_search(p * items);
+    draft.add_range(ranges[static_cast<std::size_t>(p)], LaneSharing::even);
+  }
+  return kernels;
+}
+
 }  // namespace
 
-//   stream 0: ROWS: L lanes on a row, by the mean length
+//   AMD:     stream 0: ROWS: L lanes on a row, by the mean length (rocSPARSE's csrmv without an analysis)
+//   NVIDIA:  stream 0: PARTITION, KERNEL: as merge-path with its search apart (cuSPARSE's
+//            csrmv_v3_partition_kernel and csrmv_v3_kernel, as profiles name them:
+//            control-toolbox/CTBenchmarks.jl issue 26; the partition is made again in every call,
+//            ddemidov/amgcl pull request 311)
 Schedule build_spmv_library(const Problem& problem, const Machine& machine, const Values& knobs) {
   SpmvDraft draft("library", problem, machine, knobs, spmv_matrix(problem));
+  if (machine.gpu.async_tile_copy) return draft.finish(add_merge_path(draft, true));
   const std::int32_t lanes = library_lanes(*draft.matrix, machine.gpu.lanes_per_wave);
   return draft.finish({draft.add_mapped("csrmv", mapped_rows(*draft.matrix, kLibraryThreads / lanes),
                                         kLibraryThreads, LaneSharing::vector, lanes, true)});
@@ -88,36 +128,7 @@ Schedule build_spmv_work_oriented(const Problem& problem, const Machine& machine
 // Many: where a thread for each begin fills every compute unit.
 Schedule build_spmv_merge_path(const Problem& problem, const Machine& machine, const Values& knobs) {
   SpmvDraft draft("merge-path", problem, machine, knobs, spmv_matrix(problem));
-  const std::int32_t threads = draft.knobs.threads;
-  const std::int64_t items = std::int64_t{threads} * draft.knobs.items;
-  const std::vector<WorkRange> ranges = merge_path(*draft.matrix, items);
-  const auto tiles = static_cast<std::int64_t>(ranges.size());
-  const std::int64_t searchers = (tiles + threads) / threads;
-  const bool apart = searchers >= machine.gpu.cu_count();
-  check_count(draft, tiles, apart ? 4 : 36, "workgroup_threads, items");
-  std::vector<std::int32_t> kernels;
-  if (apart) {
-    const std::int16_t begins =
-        draft.builder.buffer({"begins", DType::fp32, 1, static_cast<std::int32_t>(searchers), 1,
-                              static_cast<std::int32_t>(searchers)});
-    kernels.push_back(draft.add_kernel("search", threads));
-    for (std::int32_t p = 0; p < searchers; ++p) {
-      draft.builder.workgroup(kernels.back());
-      // The probes of its first thread; those of the others go on at the same time. The row end that it looks
-      // at last stands for the coordinates.
-      const std::int64_t begin = std::int64_t{p} * threads * items;
-      draft.builder.load(draft.offsets, {0, 0, 1, 1}, 0);  // before a search, which may end at once
-      draft.add_search(std::min(begin, std::int64_t{draft.matrix->rows} + draft.matrix->nonzeros()));
-      draft.builder.store(begins, {0, p, 1, 1}, 0);
-    }
-  }
-  kernels.push_back(draft.add_kernel("merge_path", threads, items + draft.knobs.items + 1));
-  for (std::int64_t p = 0; p < tiles; ++p) {
-    draft.builder.workgroup(kernels.back());
-    if (!apart) draft.add_search(p * items);
-    draft.add_range(ranges[static_cast<std::size_t>(p)], LaneSharing::even);
-  }
-  return draft.finish(kernels);
+  return draft.finish(add_merge_path(draft, false));
 }
 
 //   stream 0: COUNT: read the offsets; SORT: read them again, write the row numbers bucket by bucket;

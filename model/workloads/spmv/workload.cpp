@@ -108,7 +108,7 @@ constexpr std::array<Knob, 2> kQueue{"workgroup_threads", "chunk"};
 
 const std::array<Pattern, 7> kPatterns{{
     {.name = "library",
-     .summary = "rocSPARSE's rule: lanes on a row by the mean length",
+     .summary = "the vendor's: lanes on a row by the mean length (rocSPARSE), or merge-path (cuSPARSE)",
      .build = build_spmv_library,
      .vendor = true},
     {.name = "thread-mapped",
