@@ -74,7 +74,7 @@ enum class CollectiveKind : std::uint8_t {
   all_reduce,
   broadcast,
   all_to_all,
-  vllm_all_reduce,  // kernels of serving engines: model/parts/library_custom.hpp
+  vllm_all_reduce,  // kernels of serving engines: model/parts/library_all_pairs.hpp
   sglang_all_reduce,
   trtllm_all_reduce,
 };

@@ -340,7 +340,9 @@ Machine MachineReader::read() {
     if (!multicast->is_boolean()) fail(*multicast, "fabric.multicast", "must be true or false");
     machine_.fabric.multicast = multicast->as_boolean()->get();
     if (machine_.fabric.multicast && machine_.fabric.kind != LinkKind::node_switch)
-      fail(*multicast, "fabric.multicast", "needs a switch; fabric.kind is mesh");
+      fail(*multicast, "fabric.multicast",
+           fmt::format("needs a switch; fabric.kind is {}",
+                       kLinkKindNames[static_cast<std::size_t>(machine_.fabric.kind)]));
   }
   if (root_.contains("network")) {
     const toml::table& network = subtable(root_, "", "network");

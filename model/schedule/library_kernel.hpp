@@ -25,7 +25,7 @@ enum class LibraryRoutine : std::uint8_t {
   all_reduce,
   broadcast,
   all_to_all,       // sends and receives
-  vllm_all_reduce,  // kernels of serving engines beside the library's: model/parts/library_custom.hpp
+  vllm_all_reduce,  // kernels of serving engines beside the library's: model/parts/library_all_pairs.hpp
   sglang_all_reduce,
   trtllm_all_reduce,
   all_pairs,   // small all-reduces and all-to-alls over a full mesh
