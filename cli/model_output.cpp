@@ -72,7 +72,7 @@ std::vector<Cell> model_row(const ModelAnswer& answer, std::size_t width) {
   return row;
 }
 
-ordered_json block_json(const PhaseAnswer& phase, std::size_t index, const HostCosts& host) {
+ordered_json block_json(const PhaseAnswer& phase, std::size_t index) {
   const PassBlock& block = phase.pass.blocks[index];
   const BlockAnswer& answer = phase.blocks[index];
   ordered_json json{{"block", block.name},
@@ -80,7 +80,7 @@ ordered_json block_json(const PhaseAnswer& phase, std::size_t index, const HostC
                     {"time_us", us(answer.usual_ns)},
                     {"share", share_of_block(phase, index)},
                     {"account", json_of(account_of_block(phase, index))},
-                    {"calls_us", us(answer.usual->host_ns(host, phase.pass.gpus))}};
+                    {"calls_us", us(answer.usual->calls_ns)}};
   if (!block.problem) {
     json["stream_bytes"] = block.stream_bytes;
     return json;
@@ -95,9 +95,9 @@ ordered_json block_json(const PhaseAnswer& phase, std::size_t index, const HostC
   return json;
 }
 
-ordered_json phase_json(const PhaseAnswer& phase, const HostCosts& host) {
+ordered_json phase_json(const PhaseAnswer& phase) {
   ordered_json blocks = ordered_json::array();
-  for (std::size_t i = 0; i < phase.blocks.size(); ++i) blocks.push_back(block_json(phase, i, host));
+  for (std::size_t i = 0; i < phase.blocks.size(); ++i) blocks.push_back(block_json(phase, i));
   const TimeAccount& account = phase.account();
   return {{"time_us", us(phase.time_ns())},
           {"launched_as", kLaunchFormNames[static_cast<std::size_t>(phase.form)]},
@@ -114,7 +114,7 @@ ordered_json phase_json(const PhaseAnswer& phase, const HostCosts& host) {
           {"blocks", std::move(blocks)}};
 }
 
-ordered_json point_json(const ModelAnswer& answer, const HostCosts& host) {
+ordered_json point_json(const ModelAnswer& answer) {
   const auto& [batch, context, deployment] = answer.point;
   ordered_json json{{"batch", batch},
                     {"context", context},
@@ -133,8 +133,8 @@ ordered_json point_json(const ModelAnswer& answer, const HostCosts& host) {
   json["ttft_ms"] = model_ms(answer.prefill->time_ns());
   json["tpot_ms"] = model_ms(answer.decode->time_ns());
   json["tokens_per_s_per_gpu"] = answer.tokens_per_s();
-  json["decode"] = phase_json(*answer.decode, host);
-  json["prefill"] = phase_json(*answer.prefill, host);
+  json["decode"] = phase_json(*answer.decode);
+  json["prefill"] = phase_json(*answer.prefill);
   return json;
 }
 
@@ -281,8 +281,7 @@ std::vector<std::string> model_sentences(const ModelQuestion& question, const Mo
 
 ordered_json model_json(const ModelQuestion& question, const ModelAnswers& answers) {
   ordered_json points = ordered_json::array();
-  for (const ModelAnswer& answer : answers.points)
-    points.push_back(point_json(answer, question.machine.host));
+  for (const ModelAnswer& answer : answers.points) points.push_back(point_json(answer));
   return {{"schema", "tritax.model/1"},
           {"version", version()},
           {"model", question.model.name},

@@ -101,11 +101,12 @@ void print_play(const Outputs& outputs, const PlayArguments& arguments, const Su
                     static_cast<double>(result.evaluated) / std::max(1e-9, result.seconds), result.masked,
                     result.refused_by_law));
   }
-  outputs.print(fmt::format("start {:.2f} us, found {:.2f} us: {:.2f} % less, without luck on full links\n",
-                            result.start_ns / 1e3, result.found_ns / 1e3, 100 * result.gain()));
+  outputs.print(
+      fmt::format("start {:.2f} us, found {:.2f} us: {:.2f} % less, with equal shares of full links\n",
+                  result.start_ns / 1e3, result.found_ns / 1e3, 100 * result.gain()));
   if (!result.start_draws_ns.empty()) {
     outputs.print(fmt::format(
-        "with luck, {} draws that the game has not seen: {:.2f} us and {:.2f} us: {:.2f} ± "
+        "with random shares, {} draws that the game has not seen: {:.2f} us and {:.2f} us: {:.2f} ± "
         "{:.2f} % less\n",
         result.start_draws_ns.size(), mean_us(result.start_draws_ns), mean_us(result.found_draws_ns),
         100 * result.gain_with_luck(), 100 * result.error_of_gain()));
@@ -234,7 +235,8 @@ Run add_play(CLI::App& program, const Workload& workload) {
       .add_option("--replay", options->replay, "Make the moves of this file instead, of an earlier --json")
       ->type_name("FILE.json");
   add_integer(command, "--draws", options->draws,
-              "Judge what was found with luck by so many pairs of runs (default: 16)", 0, kMostDraws);
+              "Judge what was found with random shares of full links by so many pairs of runs (default: 16)",
+              0, kMostDraws);
   command.add_flag("--execute", options->executes,
                    "Also check every position, and execute it on random numbers; for small problems");
   command

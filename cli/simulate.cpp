@@ -164,7 +164,7 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
                               run.bus_bytes / result.kernels_ns));
   }
   if (run.spread.worth_saying()) {
-    outputs.print(fmt::format("\nluck: {}, by who gets what share of a full link", text_of(run.spread)));
+    outputs.print(fmt::format("\nrandom shares of full links: {}", text_of(run.spread)));
   }
   if (const int simulated = result.simulated_ranks; simulated < run.gpus) {
     outputs.print(simulated == 1 ? fmt::format("\nsimulated GPU 0 of {}: they behave alike", run.gpus)

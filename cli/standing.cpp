@@ -38,7 +38,7 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
   }
   for (const Candidate& candidate : candidates) {
     if (!candidate.spread.worth_saying()) continue;
-    sentences.push_back(fmt::format("The time of {} depends on who gets what share of a full link: {}.",
+    sentences.push_back(fmt::format("The time of {} depends on random shares of full links: {}.",
                                     candidate.pattern->name, text_of(candidate.spread)));
   }
   std::vector<std::pair<std::string_view, std::vector<std::string_view>>>

@@ -50,9 +50,8 @@ void refuse_group(const SubjectOptions& options, const std::string& group, const
 
 Scenario scenario_of_options(const SubjectOptions& options) {
   require_problem(options.problem, options.machine, options.message_bytes);
-  Scenario scenario =
-      scenario_of(problem_on(options.problem, find_machine_option(options.machine, options.changes),
-                             options.message_bytes));
+  Scenario scenario = scenario_of(problem_on(
+      options.problem, find_machine_option(options.machine, options.changes), options.message_bytes));
   if (!options.pattern.empty()) scenario.pattern = options.pattern;
   scenario.id = scenario.pattern;
   scenario.machine = options.machine;

@@ -60,7 +60,7 @@ def schedule_schema():
                "docs/schedule-format.md says what it means.", closed(
         {"schema": {"const": "tritax.schedule/1"}, "ranks": {"type": "integer", "minimum": 1},
          "host": several(several(ref("host_operation")))},
-        {"name": TEXT, "result": name, "vendor": YES_NO,
+        {"name": TEXT, "processes": {"enum": ["per-gpu", "one"]}, "result": name, "vendor": YES_NO,
          "buffers": several(closed({"name": TEXT, "dtype": dtype, "shape": shape}, {"tile": shape})),
          "flags": several(closed({"name": TEXT, "count": {"type": "integer", "minimum": 1, "maximum": 1 << 24}})),
          "sparse": several(closed({"shape": shape, "offsets": several(SIZE), "columns": several(SIZE)}, {"name": TEXT})),

@@ -54,6 +54,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
     host_costs_.barrier_ns = machine.host.barrier_ns;
     host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
   }
+  if (!schedule.one_process) host_costs_.launch_turn_ns = 0;
   copy_engines_ = machine.copy_engine;
   latencies_ns_ = {0, run_.machine.gpu.l2_latency_ns, run_.machine.gpu.llc_latency_ns,
                    run_.machine.gpu.hbm_latency_ns};

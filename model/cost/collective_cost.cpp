@@ -10,6 +10,8 @@ std::int32_t chunks_of_channel(double bytes) {
   return static_cast<std::int32_t>(std::clamp(bytes / kSmallestChunk, 1.0, kMostChunks));
 }
 
+int ring_links(int ranks) { return ranks == 4 || ranks == 6 ? ranks - 2 : ranks - 1; }
+
 CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels,
                                        int steps) {
   if (steps == 0) steps = ranks - 1;

@@ -28,6 +28,15 @@ inline constexpr double kMostCustomBytes = 8 << 20;
 // count.
 std::int32_t chunks_of_channel(double bytes);
 
+// Of the links that each of `ranks` fully connected GPUs has to the others, how many a library's rings can
+// use in each direction: as many as there are rings, each through all GPUs, that share no link. One less than
+// there are GPUs, but 2 of 3 links of four GPUs and 4 of 5 of six (T. Tillson, A Hamiltonian decomposition of
+// K*_2m, 2m ≥ 8, J. Combinatorial Theory B 29, 1980: the complete digraph decomposes into Hamiltonian cycles
+// for all orders but 4 and 6).
+// All cycles together load the links of four GPUs evenly, but RCCL is not seen to do so: 114 GB/s of an
+// all-gather on four MI355X (ROCm/iris analysis/cu_sweep_results.md) are those of 2 links.
+int ring_links(int ranks);
+
 // The protocol for `bytes` that each of `ranks` GPUs sends over `channels`, in `steps` from GPU to GPU; 0:
 // one less than there are GPUs. An all-reduce takes twice as many. Throws nothing.
 CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels,

@@ -1,6 +1,7 @@
 #include "model/cost/kernel_rates.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "model/cost/collective_cost.hpp"
 #include "model/cost/kernel_costs.hpp"
@@ -45,6 +46,15 @@ KernelRates of_all_pairs(const Machine& machine) {
   return rates;
 }
 
+// What a channel sends at most, where rings cannot use all links of a GPU; a huge number where they can.
+double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels) {
+  const Fabric& fabric = machine.fabric;
+  if (fabric.kind != LinkKind::mesh || ranks > machine.gpus_per_node || ring_links(ranks) == ranks - 1) {
+    return std::numeric_limits<double>::max();
+  }
+  return ring_links(ranks) * fabric.link_raw_gb_per_s * fabric.store_efficiency / channels;
+}
+
 // Of an engine's own all-reduce: the set-up of a kernel; all else is in its steps. Small ones carry flags in
 // the words of the data (TensorRT-LLM's and SGLang's one-shot kernels).
 KernelRates of_custom(const Machine& machine, double bytes) {
@@ -87,7 +97,7 @@ double turns_ns(const Machine& machine, const Call& call) {
   return (call.phases + 1) * (call.kernel.ranks - 1) * turn_ns(machine);
 }
 
-double pace_gb_per_s(const Call& call) {
+double pace_gb_per_s(const Machine& machine, const Call& call) {
   const LibraryKernel& kernel = call.kernel;
   const double channel = call.protocol.channel_gb_per_s;
   if (kernel.routine == LibraryRoutine::all_to_all) return channel;
@@ -97,7 +107,8 @@ double pace_gb_per_s(const Call& call) {
     const double pace = channel * share_within_node(call.grid);
     return halves ? pace * ((chunks + 1.0) / (2.0 * chunks)) : pace;
   }
-  return halves ? channel * (chunks + 1) / (2 * chunks) : channel;
+  const double pace = std::min(channel, ring_gb_per_s(machine, kernel.ranks, kernel.channels));
+  return halves ? pace * (chunks + 1) / (2 * chunks) : pace;
 }
 
 KernelRates of_collective(const Machine& machine, const LibraryKernel& kernel) {
@@ -107,7 +118,7 @@ KernelRates of_collective(const Machine& machine, const LibraryKernel& kernel) {
   KernelRates rates;
   rates.start_ns = std::max(0.0, call.protocol.start_ns - flags_ns - network_ns - turns_ns(machine, call));
   rates.payload_share = call.protocol.payload_share;
-  rates.remote_store_gb_per_s = pace_gb_per_s(call);
+  rates.remote_store_gb_per_s = pace_gb_per_s(machine, call);
   return rates;
 }
 

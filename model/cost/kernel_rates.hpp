@@ -2,7 +2,8 @@
 //
 //   start    time of the whole call before the first byte, less what the schedule itself does of it: its
 //            flags, its ways between nodes, and with the protocol for small messages the turns of the peers
-//   pace     of a channel: the protocol's, no more than its share of the NICs of a node; of an all-reduce of
+//   pace     of a channel: the protocol's, no more than its share of the rings that a mesh has or of the NICs
+//            of a node; of an all-reduce of
 //   c chunks (c+1)/2c of that, for both halves run side by side but
 //            for the first chunk of one and the last of the other
 //

@@ -346,7 +346,15 @@ void Cases::sizes() {
 }
 
 std::vector<Microbench> microbenchmarks(int gpus, int compute_units) {
-  return Cases(gpus, compute_units).all();
+  std::vector<Microbench> benches = Cases(gpus, compute_units).all();
+  for (Microbench& bench : benches) {
+    bench.schedule = [build = std::move(bench.schedule)] {
+      Schedule schedule = build();
+      schedule.one_process = true;  // tritax-gpu
+      return schedule;
+    };
+  }
+  return benches;
 }
 
 }  // namespace tritax

@@ -9,6 +9,10 @@
 
 namespace tritax {
 
+// Values of the key "processes".
+inline constexpr std::string_view kProcessPerGpu = "per-gpu";
+inline constexpr std::string_view kOneProcess = "one";
+
 // The keys of every OpField.
 inline constexpr std::array<std::string_view, 19> kOpFieldKeys{"a b",
                                                                "queries keys values column",

@@ -48,15 +48,21 @@ class Reader {
   explicit Reader(const JsonValue& root) : root_(root) {}
 
   Schedule read() {
-    static constexpr std::array<std::string_view, 13> keys{
-        "schema",    "name",    "ranks", "vendor",  "sparse", "result", "inputs",
-        "reference", "buffers", "flags", "kernels", "graphs", "host"};
+    static constexpr std::array<std::string_view, 14> keys{
+        "schema", "name",      "ranks",   "processes", "vendor",  "sparse", "result",
+        "inputs", "reference", "buffers", "flags",     "kernels", "graphs", "host"};
     root_.expect_object(keys);
     if (root_.at("schema").string() != kSchema) {
       root_.at("schema").refuse(fmt::format("give \"{}\"", kSchema));
     }
     schedule_.name = root_.has("name") ? root_.at("name").string() : "";
     schedule_.ranks = static_cast<std::int32_t>(root_.at("ranks").integer(1, kMaxInt16));
+    if (root_.has("processes")) {
+      const JsonValue& processes = root_.at("processes");
+      schedule_.one_process = processes.string() == kOneProcess;
+      if (!schedule_.one_process && processes.string() != kProcessPerGpu)
+        processes.refuse(fmt::format("give \"{}\" or \"{}\"", kProcessPerGpu, kOneProcess));
+    }
     if (root_.has("vendor") && root_.at("vendor").boolean()) usual_profile_ = KernelProfile::vendor;
     each("buffers", [this](const JsonValue& value) { read_buffer(value); });
     each("flags", [this](const JsonValue& value) { read_flags(value); });

@@ -46,6 +46,7 @@ class Writer {
     line(1, R"("schema": "tritax.schedule/1",)");
     line(1, fmt::format(R"("name": {},)", json_string(schedule_.name)));
     line(1, fmt::format(R"("ranks": {},)", schedule_.ranks));
+    if (schedule_.one_process) line(1, fmt::format(R"("processes": "{}",)", kOneProcess));
     if (schedule_.result_buffer >= 0) {
       line(1, fmt::format(R"("result": {},)", reference(buffers_, schedule_.result_buffer)));
     }

@@ -280,9 +280,12 @@ struct Schedule {
   std::vector<std::vector<HostOp>> host;  // host[rank]
   std::vector<Op> ops;                    // of all workgroups and items, kernel by kernel
   std::vector<Op> transfers;              // copies by copy engines, which host operations name
-  std::int32_t result_buffer = -1;        // for whoever asks what the run is for; -1: none
-  std::vector<Input> inputs;              // none: buffers into which nobody writes
-  std::vector<ReferenceOp> reference;     // what the buffers must hold at the end; none: nobody says
+  // Who launches: a process per GPU, or one process with a thread per GPU, whose launches take turns
+  // (HostCosts::launch_turn_ns).
+  bool one_process = false;
+  std::int32_t result_buffer = -1;     // for whoever asks what the run is for; -1: none
+  std::vector<Input> inputs;           // none: buffers into which nobody writes
+  std::vector<ReferenceOp> reference;  // what the buffers must hold at the end; none: nobody says
 };
 
 // Bytes of a rectangle of `buffer`.

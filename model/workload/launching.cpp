@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t kMostCallUs = 10000;
 
 // A knob's values by number: those of CallForm as far as eager, then the one that the workload has beyond.
+constexpr std::array<std::string_view, 2> kProcessesNames{"per-gpu", "one"};
 constexpr std::array<std::string_view, 3> kUsualForms{"stream", "graph", "eager"};
 constexpr std::array<std::string_view, 4> kSliceForms{"stream", "graph", "eager", "eager-slices"};
 constexpr std::array<std::string_view, 4> kCustomForms{"stream", "graph", "eager", "custom-graph"};
@@ -166,6 +167,22 @@ CallForm call_form_of(const Values& knobs) {
   return static_cast<CallForm>(value);
 }
 
+Spec processes_knob() {
+  Spec spec;
+  spec.name = kProcessesKnob;
+  spec.help =
+      "a process per GPU (per-gpu), as under torchrun and mpirun, or one that drives all GPUs of a node, "
+      "whose "
+      "launches take turns (one)";
+  spec.kind = ValueKind::name;
+  spec.names = kProcessesNames;
+  spec.of_every_run = true;
+  spec.shown = "{} process";
+  spec.not_shown = 0;
+  spec.unrecorded = 1;  // tritax-gpu is one process
+  return spec;
+}
+
 Spec call_knob() {
   Spec spec;
   spec.name = kCallKnob;
@@ -216,6 +233,7 @@ Values in_mode(const Values& pins, LaunchMode mode, const Machine& machine) {
 }
 
 void launch_as(Schedule& schedule, const Pattern& pattern, const Values& knobs) {
+  schedule.one_process = knobs.has(kProcessesKnob) && knobs[kProcessesKnob] == 1;
   if (pattern.uses(kFormKnob) && knobs.has(kFormKnob)) {
     give_form(schedule, pattern, call_form_of(knobs));
   }

@@ -14,6 +14,9 @@
 // For example, of host programs (GEMM, wait, 264 us, 405 us, call, GATHER, COPY, wait) the stream form is
 // (GEMM, call, GATHER, COPY, wait), and the graph form ({GEMM, GATHER, COPY}, wait).
 //
+// A process per GPU launches on its own, as under torchrun and mpirun; the launches of one process that
+// drives all GPUs take turns (knob `processes`).
+//
 // Own patterns have a knob `launch`. A question compares both in one mode: as graphs where a step has so few
 // rows that serving systems replay graphs, else in streams. `call_us` is host time of every launch of an own
 // pattern outside a graph, beyond the machine's: Triton's from Python takes a host 17 to 19 us in all (own
@@ -43,6 +46,7 @@ inline constexpr std::string_view kEngineKnob = "engine";
 inline constexpr std::string_view kFormKnob = "form";
 inline constexpr std::string_view kLaunchKnob = "launch";
 inline constexpr std::string_view kCallKnob = "call_us";
+inline constexpr std::string_view kProcessesKnob = "processes";
 
 // Rows of more than that are not replayed as graphs: vLLM captures batches of up to so many tokens
 // (vllm-project/vllm vllm/config, max_cudagraph_capture_size).
@@ -58,6 +62,7 @@ Spec engine_knob();
 // The form that knobs say. They have the knob.
 CallForm call_form_of(const Values& knobs);
 Spec call_knob();
+Spec processes_knob();
 
 // The mode in which a question is answered whose problem, and whose knobs that are held fixed, are these.
 LaunchMode launch_mode_of(const Problem& problem, const Values& pins);

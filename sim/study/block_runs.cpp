@@ -35,7 +35,6 @@ Machine without_host_costs(Machine machine) {
 struct HostShare {
   std::map<std::int32_t, std::pair<double, double>> gaps_ns;  // by stream: alone, in a graph
   double calls_ns = 0;
-  std::int64_t launches = 0, graph_launches = 0;
   std::int64_t kernels = 0;
   bool waits = false;  // and then has work again
 };
@@ -73,11 +72,9 @@ class HostCount {
     switch (op.kind) {
       case HostOpKind::launch:
         share.calls_ns += host.launch_call_ns;
-        ++share.launches;
         break;
       case HostOpKind::graph_launch:
         share.calls_ns += host.graph_launch_call_ns;
-        ++share.graph_launches;
         break;
       case HostOpKind::host_work:
         share.calls_ns += host_work_ns(machine_.library, op);
@@ -107,8 +104,6 @@ void add_host(BlockRun& run, const Schedule& schedule, const Machine& machine) {
   for (std::size_t rank = 0; rank < schedule.host.size(); ++rank) {
     const HostShare share = count.of(rank);
     run.calls_ns = std::max(run.calls_ns, share.calls_ns);
-    run.launches = std::max(run.launches, static_cast<double>(share.launches));
-    run.graph_launches = std::max(run.graph_launches, static_cast<double>(share.graph_launches));
     run.holds_host = run.holds_host || share.waits;
     kernels = std::max(kernels, share.kernels);
     for (const auto& [stream, gaps] : share.gaps_ns) {
@@ -120,12 +115,6 @@ void add_host(BlockRun& run, const Schedule& schedule, const Machine& machine) {
 }
 
 }  // namespace
-
-double BlockRun::host_ns(const HostCosts& host, int gpus) const {
-  const double turns_ns = gpus * host.launch_turn_ns;
-  return calls_ns + launches * std::max(0.0, turns_ns - host.launch_call_ns) +
-         graph_launches * std::max(0.0, turns_ns - host.graph_launch_call_ns);
-}
 
 const BlockRun& BlockRuns::of(std::string_view pattern) const {
   const auto found = std::find_if(runs.begin(), runs.end(),
@@ -191,7 +180,6 @@ BlockRun stream_run(const Machine& machine, DType dtype, int kernels, double byt
   run.gaps_ns = kernels * machine.host.kernel_gap_ns;
   run.graph_gaps_ns = kernels * machine.host.graph_node_gap_ns;
   run.calls_ns = kernels * machine.host.launch_call_ns;
-  run.launches = kernels;
   run.last_share = 1.0 / kernels;
   return run;
 }

@@ -24,21 +24,16 @@ namespace tritax {
 struct BlockRun {
   const Pattern* pattern = nullptr;  // null: a stream that no workload simulates
   Values knobs;
-  TimeAccount account;        // on the GPUs, by a host that takes no time
-  double gaps_ns = 0;         // before its kernels, one behind the other in a stream …
-  double graph_gaps_ns = 0;   // … or as nodes of a graph
-  double calls_ns = 0;        // that a host is busy with it, without a graph and without waiting for its turn
-  double launches = 0;        // among these …
-  double graph_launches = 0;  // … and those of graphs
-  double last_share = 1;      // of the account that is left when its last kernel starts, at most
-  bool holds_host = false;    // a host waits for GPUs in the midst of it: no graph can hold it
-  bool searched = true;       // more than its default knobs were tried
-  bool doubted = false;       // its time is known to be wrong (standing.hpp)
+  TimeAccount account;       // on the GPUs, by a host that takes no time
+  double gaps_ns = 0;        // before its kernels, one behind the other in a stream …
+  double graph_gaps_ns = 0;  // … or as nodes of a graph
+  double calls_ns = 0;       // that a host is busy with it, without a graph
+  double last_share = 1;     // of the account that is left when its last kernel starts, at most
+  bool holds_host = false;   // a host waits for GPUs in the midst of it: no graph can hold it
+  bool searched = true;      // more than its default knobs were tried
+  bool doubted = false;      // its time is known to be wrong (standing.hpp)
 
   double gpu_ns() const { return account.sum_ns(); }
-  // `calls_ns` where the threads of so many GPUs of a node launch the same at once and take turns
-  // (HostCosts::launch_turn_ns), whether or not the block itself is one of several GPUs.
-  double host_ns(const HostCosts& host, int gpus) const;
 };
 
 struct BlockRuns {

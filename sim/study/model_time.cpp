@@ -21,19 +21,14 @@ void add_times(TimeAccount& sum, const TimeAccount& one, double times) {
   }
 }
 
-// GPUs of a pass whose launches take turns on one host.
-int gpus_of_host(const ModelPass& pass, const Machine& machine) {
-  return std::min(pass.gpus, machine.gpus_per_node);
-}
-
 // A stream that a host fills and GPUs empty; see the header.
 class StreamClock {
  public:
-  StreamClock(const HostCosts& host, int gpus) : host_(host), gpus_(gpus) {}
+  explicit StreamClock(const HostCosts& host) : host_(host) {}
 
   void run(const BlockRun& run, double share) {
     const double gpu_ns = run.gpu_ns() * share;
-    const double calls_ns = run.host_ns(host_, gpus_);
+    const double calls_ns = run.calls_ns;
     const double first_call_ns = host_ns_ + calls_ns * run.last_share + host_.launch_latency_ns;
     host_ns_ += calls_ns;
     gpu_ns_ = std::max(std::max(gpu_ns_, first_call_ns) + gpu_ns + run.gaps_ns,
@@ -44,13 +39,12 @@ class StreamClock {
 
  private:
   const HostCosts& host_;
-  int gpus_;
   double host_ns_ = 0;
   double gpu_ns_ = 0;
 };
 
 double stream_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs, const Machine& machine) {
-  StreamClock clock(machine.host, gpus_of_host(pass, machine));
+  StreamClock clock(machine.host);
   for (const PassSection& section : pass.sections) {
     for (std::int64_t i = 0; i < section.repeats; ++i) {
       for (const std::size_t block : section.blocks) clock.run(*runs[block], pass.blocks[block].share);
@@ -61,9 +55,7 @@ double stream_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs
 
 double graph_ns(const ModelPass& pass, const std::vector<const BlockRun*>& runs, const Machine& machine) {
   const HostCosts& host = machine.host;
-  const double call_ns =
-      std::max(host.graph_launch_call_ns, gpus_of_host(pass, machine) * host.launch_turn_ns);
-  const double launch_ns = call_ns + host.launch_latency_ns + host.synchronize_ns;
+  const double launch_ns = host.graph_launch_call_ns + host.launch_latency_ns + host.synchronize_ns;
   double sum_ns = launch_ns + pass.engine_ns;
   for (std::size_t i = 0; i < pass.blocks.size(); ++i) {
     const PassBlock& block = pass.blocks[i];

@@ -1,4 +1,4 @@
-// What is said of an answer: ties, the band that makes them, and luck.
+// What is said of an answer: ties, the band that makes them, and how far seeds change it.
 #include "cli/standing.hpp"
 
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ TEST(Luck, ARunSaysHowFarOtherSeedsGo) {
   const test::Outcome outcome = test::run_tritax(
       "simulate --pattern library --form eager-slices -M 4096 -N 4096 -K 512 --machine h200-4 --gpus 4");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("luck: seeds 1 to 5 give "));
+  EXPECT_THAT(outcome.out, HasSubstr("random shares of full links: seeds 1 to 5 give "));
 }
 
 }  // namespace

@@ -20,11 +20,12 @@ std::span<const std::pair<std::string_view, std::string_view>> machine_files();
 namespace {
 
 TEST(ShippedMachines, AreThoseThatTheCommandLineLists) {
-  EXPECT_EQ(
-      shipped_machines(),
-      (std::vector<std::string>{"a100-8", "a100-8-1005mhz", "b200-8", "gb200-4", "gb200-72", "h100-4",
-                                "h100-8", "h200-4", "h200-8", "h200-8-no-multicast", "h200-8x8", "mi250x-4",
-                                "mi300x-8", "mi300x-8x8", "mi325x-8", "mi350x-8", "mi355x-8", "pvc-1550"}));
+  EXPECT_EQ(shipped_machines(),
+            (std::vector<std::string>{
+                "a100-8",   "a100-8-1005mhz", "b200-8",   "b300-8",     "gb200-4",  "gb200-72",
+                "gb300-4",  "h100-4",         "h100-8",   "h200-4",     "h200-8",   "h200-8-no-multicast",
+                "h200-8x8", "mi250x-4",       "mi300x-8", "mi300x-8x8", "mi308x-8", "mi325x-8",
+                "mi350x-8", "mi355x-8",       "pvc-1550"}));
 }
 
 TEST(ShippedMachines, AreCompiledInByteForByte) {

@@ -271,6 +271,16 @@ TEST(ScheduleJson, AKernelOfALibraryIsNamedWithWhatItsRatesFollowFrom) {
   expect_error(with_kernel_key(R"("library": {"bytes": 1})"), {"'routine' is missing"});
 }
 
+TEST(ScheduleJson, SaysWhoLaunches) {
+  const auto with = [](const std::string& processes) {
+    return R"({"schema": "tritax.schedule/1", "ranks": 1, )" + processes + R"("host": [[]]})";
+  };
+  EXPECT_FALSE(schedule_from_json(with(""), "s.json").one_process);
+  EXPECT_FALSE(schedule_from_json(with(R"("processes": "per-gpu", )"), "s.json").one_process);
+  EXPECT_TRUE(schedule_from_json(with(R"("processes": "one", )"), "s.json").one_process);
+  expect_error(with(R"("processes": "two", )"), {"s.json: processes", "two", "per-gpu", "one"});
+}
+
 TEST(ScheduleJson, AMissingKeyIsNamed) {
   expect_error(schedule_with_op(R"({"op": "store", "buffer": "C"})"), {"ops[1]: the key 'shape' is missing"});
 }

@@ -173,7 +173,9 @@ inline rc::Gen<Schedule> random_schedule() {
         }
       }
     }
-    return builder.finish();
+    Schedule schedule = builder.finish();
+    schedule.one_process = below(2) == 1;
+    return schedule;
   });
 }
 

@@ -153,9 +153,12 @@ Schedule launches(int ranks, int kernels, bool in_graph, int late_rank = -1) {
     }
     if (in_graph) draft.builder.graph_launch(rank, graph);
   }
-  return draft.builder.finish();
+  Schedule schedule = draft.builder.finish();
+  schedule.one_process = true;
+  return schedule;
 }
 
+// Of one process; processes of their own wait for nobody.
 TEST(Launch, ThreadsOfANodeTakeTurns) {
   for (const bool in_graph : {false, true}) {
     for (const int gpus_of_node : {3, 2}) {
@@ -170,6 +173,10 @@ TEST(Launch, ThreadsOfANodeTakeTurns) {
       EXPECT_NEAR(out.seen.kernels.at(1).begin_ns, alone + 30, kExact);
       EXPECT_NEAR(out.seen.kernels.at(2).begin_ns, gpus_of_node == 3 ? alone + 60 : alone, kExact);
       EXPECT_NEAR(out.result.ranks[1].account.launch_ns, alone + 30, kExact);
+      Schedule apart = launches(3, 1, in_graph);
+      apart.one_process = false;
+      for (const RankResult& rank : simulate(apart, machine).ranks)
+        EXPECT_NEAR(rank.account.launch_ns, alone, kExact);
     }
   }
 }

@@ -204,59 +204,6 @@ RC_GTEST_PROP(ModelTime, AStreamIsAsSlowAsTheSlowerOfHostAndGpu, ()) {
             1e-6 * ns);
 }
 
-// Eight threads that take turns of 3 us launch no kernel in less than 24 us, also where a block is one of a
-// single GPU; a graph is one launch.
-TEST(ModelTime, ThreadsOfAllGpusTakeTurnsToLaunch) {
-  Machine machine = find_machine("h200-8");
-  machine.host = {};
-  HostCosts& host = machine.host;
-  host.launch_call_ns = 4000;
-  host.graph_launch_call_ns = 10000;
-  host.launch_turn_ns = 3000;
-  const BlockRun run = stream_run(machine, DType::bf16, 5, 1e6, 0);
-  ModelPass pass;
-  pass.blocks.push_back({});
-  pass.blocks.back().times = 100;
-  pass.sections.push_back({100, {0}});
-  for (const auto& [gpus, call_ns] : {std::pair{1, 4000.0}, {8, 24000.0}}) {
-    pass.gpus = gpus;
-    EXPECT_EQ(run.host_ns(host, gpus), 5 * call_ns);
-    const double stream_ns = account_of(pass, {&run}, LaunchForm::stream, machine).sum_ns();
-    EXPECT_NEAR(stream_ns, 100 * 5 * call_ns, 0.01 * stream_ns);
-  }
-  const double eight_ns = account_of(pass, {&run}, LaunchForm::graph, machine).sum_ns();
-  pass.engine_ns = 5e6;
-  const TimeAccount waiting = account_of(pass, {&run}, LaunchForm::graph, machine);
-  EXPECT_NEAR(waiting.sum_ns() - eight_ns, 5e6, 1e-3);
-  pass.engine_ns = 0;
-  pass.gpus = 1;
-  EXPECT_NEAR(eight_ns - account_of(pass, {&run}, LaunchForm::graph, machine).sum_ns(), 24000 - 10000, 1e-6);
-}
-
-// Sixteen GPUs of two nodes launch on two hosts, eight on each.
-TEST(ModelTime, ThreadsTakeTurnsOnTheirOwnHostAlone) {
-  Machine machine = find_machine("h200-8x8");
-  ASSERT_EQ(machine.gpus_per_node, 8);
-  machine.host = {};
-  machine.host.launch_call_ns = 4000;
-  machine.host.graph_launch_call_ns = 10000;
-  machine.host.launch_turn_ns = 3000;
-  const BlockRun run = stream_run(machine, DType::bf16, 5, 1e6, 0);
-  ModelPass pass;
-  pass.blocks.push_back({});
-  pass.blocks.back().times = 100;
-  pass.sections.push_back({100, {0}});
-  for (const LaunchForm form : {LaunchForm::stream, LaunchForm::graph}) {
-    const auto ns = [&](int gpus) {
-      pass.gpus = gpus;
-      return account_of(pass, {&run}, form, machine).sum_ns();
-    };
-    EXPECT_GT(ns(8), ns(4));
-    EXPECT_EQ(ns(16), ns(8));
-    EXPECT_EQ(ns(64), ns(8));
-  }
-}
-
 // What a host does for a collective counts among its calls alone.
 TEST(ModelTime, NoCallOfAHostIsInTheTimeOfGpus) {
   Machine machine = find_machine("h200-4");

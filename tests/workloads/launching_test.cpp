@@ -102,6 +102,23 @@ TEST_P(Form, AQuestionComparesAllInOneMode) {
   }
 }
 
+// A process per GPU where nobody says otherwise; measurements that do not say it had one for all.
+TEST_P(Form, ProcessesAreOnePerGpuUnlessTheKnobSaysOne) {
+  const Workload& workload = *GetParam();
+  const Spec* knob = find_spec(workload.knobs, kProcessesKnob);
+  EXPECT_EQ(knob != nullptr,
+            find_spec(workload.fields, "gpus") != nullptr && workload.name != "remote-access");
+  if (knob == nullptr) return;
+  EXPECT_EQ(knob->unrecorded, 1);
+  const AnyProblem any = any_problem(workload);
+  for (const std::int64_t one : {0, 1}) {
+    Values knobs = resolved_knobs(any.problem, any.machine, any.knobs);
+    knobs.give(kProcessesKnob, one);
+    EXPECT_EQ(build_schedule(workload.patterns.front(), any.problem, any.machine, knobs).one_process,
+              one == 1);
+  }
+}
+
 // Host time of a launch, as often as there are launches, on the path of whoever waits for it.
 TEST_P(Form, CallsOfOwnPatternsTakeTheirTime) {
   const Workload& workload = *GetParam();

@@ -94,7 +94,6 @@ TEST(LibraryTables, OfCollectivesAreReproducedWithinOnePercent) {
 TEST(LibraryTables, AreBetterThanTheLawOnCallsThatTheyDoNotHave) {
   for (const auto& [name, table] : {std::pair{"h200-8", "cublas-h200-bf16"},
                                     {"mi355x-8", "hipblaslt-mi355x-bf16"},
-                                    {"mi355x-8", "aiter-mi355x-fp8"},
                                     {"b200-8", "cublas-b200-bf16"}}) {
     const Machine machine = find_machine(name);
     const Machine law = by_law(machine);

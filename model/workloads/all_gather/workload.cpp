@@ -101,8 +101,8 @@ const std::array<Spec, 5> kFields{{
      .high = kMaxPosted},
 }};
 
-const std::array<Spec, 6> kKnobs{{gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order"),
-                                  form_knob(), call_knob(), kernels_knob()}};
+const std::array<Spec, 7> kKnobs{{gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order"),
+                                  form_knob(), call_knob(), kernels_knob(), processes_knob()}};
 
 Work work(const Problem& problem) {
   const AllGather gather = all_gather_of(problem);

@@ -36,7 +36,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 21> kKnobs{{
+const std::array<Spec, 22> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -77,6 +77,7 @@ const std::array<Spec, 21> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -22,7 +22,7 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix of every GPU", "columns of the matrix", 1);
 
-const std::array<Spec, 11> kKnobs{{
+const std::array<Spec, 12> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
@@ -33,6 +33,7 @@ const std::array<Spec, 11> kKnobs{{
     engine_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     collective_knob("host_barriers"),
 }};
 

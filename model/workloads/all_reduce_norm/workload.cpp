@@ -18,7 +18,7 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix: tokens", "columns: the hidden size", 1);
 
-const std::array<Spec, 9> kKnobs{{
+const std::array<Spec, 10> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
@@ -27,6 +27,7 @@ const std::array<Spec, 9> kKnobs{{
     engine_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     collective_knob("host_barriers"),
 }};
 

@@ -26,7 +26,7 @@ namespace {
 const std::array<Spec, 4> kFields = collective_fields(
     "rows of the matrix of every GPU, of which each gets its part", "columns of the matrix", 1);
 
-const std::array<Spec, 9> kKnobs{{
+const std::array<Spec, 10> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
@@ -35,6 +35,7 @@ const std::array<Spec, 9> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     collective_knob("host_barriers"),
 }};
 

@@ -16,7 +16,7 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix of GPU 0", "columns of the matrix", 2);
 
-const std::array<Spec, 9> kKnobs{{
+const std::array<Spec, 10> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
@@ -25,6 +25,7 @@ const std::array<Spec, 9> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     collective_knob("host_barriers"),
 }};
 

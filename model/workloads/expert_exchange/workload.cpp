@@ -35,7 +35,7 @@ const std::array<Spec, 13> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 9> kKnobs{{
+const std::array<Spec, 10> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
@@ -44,6 +44,7 @@ const std::array<Spec, 9> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     collective_knob("host_barriers"),
 }};
 

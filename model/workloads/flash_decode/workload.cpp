@@ -43,7 +43,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 11> kKnobs{{
+const std::array<Spec, 12> kKnobs{{
     {.name = "splits",
      .help = "parts of the keys of a GPU, each of a workgroup of its own",
      .high = kMaxSplits,
@@ -81,6 +81,7 @@ const std::array<Spec, 11> kKnobs{{
      .not_shown = 1},
     form_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -27,7 +27,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 25> kKnobs{{
+const std::array<Spec, 26> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -57,6 +57,7 @@ const std::array<Spec, 25> kKnobs{{
     engine_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 

@@ -28,17 +28,28 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 20> kKnobs{{
-    gemm_knob("tile"),       gemm_knob("waves"),
-    gemm_knob("pipeline"),   gemm_knob("gemm_cus"),
-    gemm_knob("comm_cus"),   sharing_knob("sharing"),
-    sharing_knob("k_split"), sum_knob("transport"),
-    sum_knob("wire_dtype"),  gemm_knob("group_m"),
-    gemm_knob("xcd_remap"),  gemm_knob("xcd_chunk"),
-    gemm_knob("peer_order"), gemm_knob("lock"),
-    gemm_knob("launch"),     form_knob(CallForm::custom_graph),
-    engine_knob(),           call_knob(),
-    kernels_knob(),          gemm_knob("host_barriers"),
+const std::array<Spec, 21> kKnobs{{
+    gemm_knob("tile"),
+    gemm_knob("waves"),
+    gemm_knob("pipeline"),
+    gemm_knob("gemm_cus"),
+    gemm_knob("comm_cus"),
+    sharing_knob("sharing"),
+    sharing_knob("k_split"),
+    sum_knob("transport"),
+    sum_knob("wire_dtype"),
+    gemm_knob("group_m"),
+    gemm_knob("xcd_remap"),
+    gemm_knob("xcd_chunk"),
+    gemm_knob("peer_order"),
+    gemm_knob("lock"),
+    gemm_knob("launch"),
+    form_knob(CallForm::custom_graph),
+    engine_knob(),
+    call_knob(),
+    kernels_knob(),
+    processes_knob(),
+    gemm_knob("host_barriers"),
 }};
 
 PartialSums sums_of(const Problem& problem) {

@@ -109,7 +109,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 18> kKnobs{{
+const std::array<Spec, 19> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -127,6 +127,7 @@ const std::array<Spec, 18> kKnobs{{
     form_knob(CallForm::eager_slices),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 

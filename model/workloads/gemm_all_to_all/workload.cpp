@@ -28,7 +28,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 17> kKnobs{{
+const std::array<Spec, 18> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -50,6 +50,7 @@ const std::array<Spec, 17> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 

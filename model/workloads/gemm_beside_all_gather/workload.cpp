@@ -28,7 +28,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(2),
 }};
 
-const std::array<Spec, 16> kKnobs{{
+const std::array<Spec, 17> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -44,6 +44,7 @@ const std::array<Spec, 16> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 

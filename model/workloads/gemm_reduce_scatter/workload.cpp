@@ -30,7 +30,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 23> kKnobs{{
+const std::array<Spec, 24> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -53,6 +53,7 @@ const std::array<Spec, 23> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 

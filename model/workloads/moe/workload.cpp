@@ -41,7 +41,7 @@ const std::array<Spec, 14> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 11> kKnobs{{
+const std::array<Spec, 12> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -63,6 +63,7 @@ const std::array<Spec, 11> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 

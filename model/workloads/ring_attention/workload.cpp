@@ -28,7 +28,7 @@ const std::array<Spec, 8> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 15> kKnobs{{
+const std::array<Spec, 16> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
@@ -64,6 +64,7 @@ const std::array<Spec, 15> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 

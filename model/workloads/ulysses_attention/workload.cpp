@@ -27,7 +27,7 @@ const std::array<Spec, 7> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 14> kKnobs{{
+const std::array<Spec, 15> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
@@ -53,6 +53,7 @@ const std::array<Spec, 14> kKnobs{{
     form_knob(),
     call_knob(),
     kernels_knob(),
+    processes_knob(),
     gemm_knob("host_barriers"),
 }};
 
