@@ -1,15 +1,15 @@
 // Evaluates the proposals of a selector (model/select/selector.hpp): builds the schedule of a pattern with
 // the proposed knobs, bounds it, and simulates it unless the bound rules it out; a simulation that turns out
-// too slow gives up. Each candidate is evaluated once. Batches run in parallel; the evaluated candidates do
-// not depend on the number of threads. The fastest run of every pattern is kept.
+// too slow gives up. Known results are not computed again. Batches run in parallel; the evaluated candidates
+// do not depend on the number of threads. The fastest run of every pattern is kept.
 //
 // Candidates are compared by runs in which GPUs that behave alike are simulated once (Symmetry::ranks): for
 // eight GPUs such a run takes about a third of the time, and only misses that the slowest of eight GPUs is
 // slower than one. The final time of a pattern comes from a run of all GPUs: `confirm` simulates the few
 // candidates that random shares might put first. All GPUs are simulated at once in two cases: for patterns
 // whose first candidate has few operations, as at decode sizes, because many candidates are about as fast as
-// the best there, and runs are cheap; and for patterns whose first candidate takes longer in a full run, as
-// if GPUs wait for each other in a ring, because random delays add up.
+// the best there, and runs are cheap; and for patterns whose first candidate takes longer in a full run, for
+// example if GPUs wait for each other in a ring, because random delays add up.
 #pragma once
 
 #include <tbb/blocked_range.h>

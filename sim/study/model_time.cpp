@@ -159,7 +159,7 @@ Verdict verdict_of(const BlockAnswer& answer) {
   if (answer.best == answer.usual) return answer.found->runs.size() > 1 ? Verdict::leave_it : Verdict::alone;
   const Standing& standing = answer.found->standing;
   Contest contest;
-  // A pass gains nothing if its host needs the time longer.
+  // A pass may gain nothing from a faster block if its host takes longer for it.
   contest.own_ns = answer.change >= 0 ? std::max(answer.best_ns, answer.usual_ns) : answer.best_ns;
   contest.there_ns = answer.usual_ns;
   contest.band =

@@ -48,9 +48,9 @@ struct Network {
 // Names of the shipped networks, in order.
 std::vector<std::string> shipped_networks();
 
-// A shipped network, a shipped language model (language_model.hpp; one position of a sample is a token) or
-// the network of a file. Throws UserError: with the nearest name, with file:line for errors in a file, and
-// for language models with experts or latent attention, whose layers are not all of one kind.
+// A shipped network, a shipped language model (language_model.hpp; one position per sample, a token) or the
+// network of a file. Throws UserError: with the nearest name, with file:line for errors in a file, and for
+// language models with experts or latent attention, whose layers are not all of one kind.
 Network find_network(const std::string& name_or_path);
 
 // `origin` appears in messages.
