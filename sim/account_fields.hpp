@@ -1,5 +1,5 @@
-// The fields of the accounts of time (sim/simulate.hpp): by parts along the critical path, and by what runs
-// without a tax save.
+// The fields of the accounts of time (sim/simulate.hpp): the parts of the critical path, and the time that a
+// run saves without each tax.
 #pragma once
 
 #include "model/core/fields.hpp"
@@ -7,20 +7,20 @@
 
 namespace tritax {
 
-// The parts that sum to the time, in the order in which tables and figures show them.
+// The parts that sum to the makespan, in the order of tables and figures.
 const Fields<TimeAccount>& account_fields();
 
-// What is left of the time on the critical path without taxes, contention and the barriers of a harness:
-// products, memory traffic and link traffic that the work needs.
+// Time on the critical path that the work itself needs: products, memory traffic and link traffic, without
+// taxes, contention and the barriers of a harness.
 double useful_ns(const TimeAccount& account);
 
-// The same sum with the three useful parts as one.
+// The parts of the makespan, with the three useful parts as one.
 const Fields<TimeAccount>& summary_fields();
 
 // The three taxes alone.
 const Fields<TimeAccount>& tax_fields();
 
-// What the run saves without each of the taxes, and without all.
+// Time that the run saves without each tax, and without all three.
 const Fields<Taxes>& savings_fields();
 
 }  // namespace tritax

@@ -14,7 +14,7 @@ void AlikeOperands::begin(std::int32_t home) {
   like_of_.clear();
 }
 
-// Of an operand of the home, the next one.
+// The number of the home's next operand.
 std::uint32_t AlikeOperands::next_number(const Place& like) {
   if (next_ == home_->numbers.size()) {
     const auto number = static_cast<std::uint32_t>(home_->places.size());
@@ -30,7 +30,7 @@ std::uint32_t AlikeOperands::next_number(const Place& like) {
 }
 
 bool AlikeOperands::pair(const Place& like, const Place& own) {
-  const auto same = [](const Place& a, const Place& b) {  // of few bytes, quicker than std::array compares
+  const auto same = [](const Place& a, const Place& b) {  // compares a few bytes, faster than std::array
     return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4])) == 0;
   };
   const std::uint32_t number = next_number(like);

@@ -1,9 +1,10 @@
-// Whether the operands of the matmuls of two ranks are alike: one to one, each of the same size, and where
-// some overlap in part (slab_overlaps.hpp), their like overlap in the same way. Operands stay in caches by
-// rows or columns and range of K.
+// Whether the matmul operands of two ranks are alike: they pair one to one, paired operands have the same
+// size, and operands that overlap in part (slab_overlaps.hpp) overlap in the same way on both ranks. Caches
+// hold operands by rows or columns and range of K.
 //
-// Ranks are compared matmul by matmul, always in the same order, each with its home (alike_programs.hpp). So
-// those of a home get numbers once, and where they are met again no table is asked.
+// Each rank is compared with its home rank (alike_programs.hpp), matmul by matmul, always in the same order.
+// The operands of a home are numbered once; later comparisons read the numbers in order, without a table
+// lookup.
 #pragma once
 
 #include <array>
@@ -18,26 +19,26 @@ namespace tritax {
 
 class AlikeOperands {
  public:
-  // `buffers` outlive it; `homes`: ranks that others are compared with.
+  // `buffers` must outlive the object. `homes`: number of ranks that other ranks are compared with.
   AlikeOperands(const std::vector<Buffer>& buffers, std::int32_t homes)
       : buffers_(buffers), homes_(static_cast<std::size_t>(homes)) {}
 
-  // From here on a rank whose home this is.
+  // Begins the comparison of a rank with its home.
   void begin(std::int32_t home);
-  // The next matmul of the home, and of the rank.
+  // Compares the next matmul of the home with the next matmul of the rank.
   bool same(const Op& like, const Op& own);
-  // After the last one: whether they overlap in the same way.
+  // After the last matmul: whether the operands of both ranks overlap in the same way.
   bool finish();
 
-  // Of all ranks so far: whether what overlaps in part means the same to the homes alone, which is a matter
-  // of how many bytes all operands have together.
+  // After all ranks: whether partial overlaps have the same effect if the homes run alone. This depends on
+  // the total bytes of all operands.
   bool same_bytes() const;
 
  private:
-  using Place = std::array<std::int32_t, 5>;  // buffer, first row or column, number, range of K
+  using Place = std::array<std::int32_t, 5>;  // buffer, first row or column, size, range of K
   struct Home {
-    std::vector<std::uint32_t> numbers;  // of the operands of its matmuls, two each
-    std::vector<Place> places;           // by number
+    std::vector<std::uint32_t> numbers;  // of the matmul operands, two per matmul
+    std::vector<Place> places;           // by number of the operand
     boost::unordered_map<Place, std::uint32_t> number_of;
     SlabOverlaps overlaps;
     bool finished = false;
@@ -51,12 +52,12 @@ class AlikeOperands {
   const std::vector<Buffer>& buffers_;
   std::vector<Home> homes_;
   bool overlap_ = false;
-  std::vector<Place> all_;  // of ranks that are no homes
+  std::vector<Place> all_;  // operands of ranks that are not homes
 
-  Home* home_ = nullptr;              // of the rank at hand
-  std::size_t next_ = 0;              // in its numbers
-  std::vector<Place> own_;            // of the rank, by number of its like
-  std::vector<std::uint8_t> paired_;  // by that number
+  Home* home_ = nullptr;              // home of the current rank
+  std::size_t next_ = 0;              // position in Home::numbers
+  std::vector<Place> own_;            // operands of the rank, by number of the home's operand
+  std::vector<std::uint8_t> paired_;  // by the same number
   boost::unordered_map<Place, std::uint32_t> like_of_;
 };
 

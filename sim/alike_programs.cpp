@@ -12,21 +12,22 @@ namespace tritax {
 namespace {
 
 constexpr std::int32_t kUnpaired = -1;
-constexpr std::uint64_t kMostTilesInTables = std::uint64_t{1} << 22;  // of all ranks: 32 MB
+constexpr std::uint64_t kMostTilesInTables = std::uint64_t{1} << 22;  // over all ranks: 32 MB
 
-// Of a kernel, all that a clock asks besides its programs. Not its name, which may tell of a peer.
+// Properties of a kernel, besides its programs, that the clock depends on. The name may name a peer: left
+// out.
 auto form_of_kernel(const Kernel& k) {
   return std::tuple(k.resources, k.tile, k.placement, k.profile, k.cu_begin, k.cu_end, k.library,
                     k.payload_share, k.start_ns, k.workgroups.size(), k.items.size());
 }
 
-// Of an operation, all that is the same for those that are alike: kinds, buffers, sizes.
+// Properties of an operation that are equal for alike operations: kinds, buffers, sizes.
 auto form_of_op(const Op& op) {
   return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.buffer, op.src_buffer,
                     op.b_buffer, op.flag, op.rect.rows, op.rect.cols, op.k_end - op.k_begin, op.value);
 }
 
-// Of those whose work depends on where they are: the rest.
+// The other properties, for operations whose work depends on their place.
 auto place_of_op(const Op& op) {
   return std::tuple(op.rect.row, op.rect.col, op.src_row, op.src_col, op.k_begin);
 }
@@ -54,7 +55,7 @@ AlikePrograms::AlikePrograms(const Schedule& schedule, const Machine& machine, s
     place_of_kernel_.push_back(static_cast<std::int32_t>(kernels.size()));
     kernels.push_back(k);
   }
-  Cell tiles = 1;  // 0 is none
+  Cell tiles = 1;  // 0: no tile
   for (const Buffer& buffer : schedule.buffers) {
     first_tile_.push_back(tiles);
     tiles += static_cast<Cell>(tiles_in(buffer.rows, buffer.tile_rows)) *
@@ -202,12 +203,13 @@ AlikePrograms::Cell AlikePrograms::cell_of(std::int32_t buffer, std::int32_t row
 bool AlikePrograms::pair_tiles(std::int32_t rank, std::int32_t buffer, std::int32_t a_row, std::int32_t a_col,
                                std::int32_t b_row, std::int32_t b_col) {
   const std::array<Cell, 2> pair{cell_of(buffer, a_row, a_col), cell_of(buffer, b_row, b_col)};
-  if (pair == last_cells_) return true;  // one tile goes to many ranks
+  if (pair == last_cells_) return true;  // one tile often goes to many ranks
   last_cells_ = pair;
   return tiles_[static_cast<std::size_t>(rank)].pair(pair[0], pair[1]);
 }
 
-// Tiles of the own rank that an operation reads or writes; the clock knows others' only as bytes.
+// Tiles of the own rank that an operation reads or writes; tiles of other ranks matter to the clock only as
+// bytes.
 bool AlikePrograms::same_tiles(const Op& a, const Op& b, std::int32_t rank) {
   if (!moves_data(a.kind)) return true;
   if (b.rank == rank && !pair_tiles(rank, a.buffer, a.rect.row, a.rect.col, b.rect.row, b.rect.col)) {
@@ -217,8 +219,8 @@ bool AlikePrograms::same_tiles(const Op& a, const Op& b, std::int32_t rank) {
          pair_tiles(rank, a.src_buffer, a.src_row, a.src_col, b.src_row, b.src_col);
 }
 
-// Every counter of a rank has one name with the rank that is alike: what that does to its own, or what the
-// like of a peer does to it.
+// Every counter of a rank has one name at its home rank: the name in the home's own operations, or in
+// operations of a peer's alike rank on the home.
 bool AlikePrograms::same_counters(std::int32_t rank) {
   const std::vector<std::uint32_t>& kernels = kernels_of(rank);
   for (std::uint32_t k = 0; k < kernels.size(); ++k) {
@@ -246,14 +248,14 @@ bool AlikePrograms::same_counters(std::int32_t rank) {
   return true;
 }
 
-// Likewise the tiles that copy engines write.
+// The same for the tiles that copy engines write.
 bool AlikePrograms::same_targets(std::int32_t rank) {
   const std::vector<HostOp>& program = schedule_.host[static_cast<std::size_t>(rank)];
   last_cells_ = {};
   for (std::size_t i = 0; i < program.size(); ++i) {
     if (program[i].kind != HostOpKind::copy) continue;
     const Op& op = schedule_.transfers[static_cast<std::size_t>(program[i].transfer)];
-    if (op.rank < shift_) continue;  // its own name
+    if (op.rank < shift_) continue;  // a home keeps its own names
     const Op& like = transfer_towards_home(rank, op.rank, i);
     const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
     const std::int32_t rows = std::max(1, buffer.tile_rows), cols = std::max(1, buffer.tile_cols);
@@ -272,9 +274,9 @@ bool AlikePrograms::same_targets(std::int32_t rank) {
   return true;
 }
 
-// Regions that overlap without being the same lie in the cells of a grid (region_cells.hpp), whatever tile
-// they begin in. One bijection of the cells of two ranks, each to one of as many bytes, that takes every
-// region of the one to the region of the other takes what two regions have in common along.
+// Regions that overlap in part lie in the cells of a grid (region_cells.hpp), whatever tile they begin in.
+// One bijection of the cells of two ranks, between cells of equal bytes, maps every region of one rank to the
+// region of the other. So it also maps the common parts of two regions.
 bool AlikePrograms::same_overlaps() {
   regions_ = region_cells_of(schedule_, schedule_.ranks);
   if (regions_.empty()) return true;
@@ -288,7 +290,7 @@ bool AlikePrograms::same_overlaps() {
   return true;
 }
 
-// Those of its own memory that the workgroups of a rank read and write.
+// Regions of its own memory that the workgroups of a rank read and write.
 bool AlikePrograms::same_regions(std::int32_t rank) {
   const std::vector<std::uint32_t>& like = kernels_of(home(rank));
   const std::vector<std::uint32_t>& own = kernels_of(rank);
@@ -311,7 +313,7 @@ bool AlikePrograms::same_regions(std::int32_t rank) {
   return true;
 }
 
-// Those that the copy engines of a rank write.
+// Regions that the copy engines of a rank write.
 bool AlikePrograms::same_copied_regions(std::int32_t rank) {
   const std::vector<HostOp>& program = schedule_.host[static_cast<std::size_t>(rank)];
   for (std::size_t i = 0; i < program.size(); ++i) {
@@ -323,7 +325,7 @@ bool AlikePrograms::same_copied_regions(std::int32_t rank) {
   return true;
 }
 
-// `b` of any rank, `a` of the one that is alike.
+// `b` belongs to any rank, `a` to its home.
 bool AlikePrograms::pair_regions(const Region& a, const Region& b) {
   if (!regions_.has(b.buffer)) return true;
   first_cells_.clear();

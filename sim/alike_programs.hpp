@@ -1,4 +1,4 @@
-// Whether the programs of ranks are alike under a shift of all ranks; the law stands in symmetry.hpp.
+// Whether the programs of ranks are alike under a shift of all ranks; symmetry.hpp states the law.
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@
 
 namespace tritax {
 
-// A one-to-one map that grows as pairs are met.
+// A one-to-one map that grows with each new pair.
 template <typename Key>
 class GrowingBijection {
  public:
-  // False if either has another partner already.
+  // False if `a` or `b` already has another partner.
   bool pair(const Key& a, const Key& b) {
     const auto [entry, added] = there_.emplace(a, b);
     if (!added) return entry->second == b;
@@ -30,7 +30,7 @@ class GrowingBijection {
   boost::unordered_map<Key, Key> there_, back_;
 };
 
-// The same of numbers below `tiles`; in tables of so many, or not.
+// A one-to-one map of numbers below `tiles`: dense tables with `in_tables`, else hash maps.
 class TilePairs {
  public:
   TilePairs(std::size_t tiles, bool in_tables)
@@ -49,34 +49,35 @@ class TilePairs {
 
  private:
   bool dense_;
-  std::vector<std::uint32_t> there_, back_;  // partner + 1; 0: none yet
+  std::vector<std::uint32_t> there_, back_;  // partner + 1; 0: no partner yet
   GrowingBijection<std::uint64_t> pairs_;
 };
 
 class AlikePrograms {
  public:
-  // `schedule` outlives it; `shift` divides its ranks.
+  // `schedule` must outlive the object; `shift` divides the number of ranks.
   AlikePrograms(const Schedule& schedule, const Machine& machine, std::int32_t shift);
 
   // Whether the shift is a symmetry of all programs.
   bool hold();
 
-  // The rank below `shift` that is alike.
+  // The rank below `shift` that behaves like `rank`.
   std::int32_t home(std::int32_t rank) const { return rank % shift_; }
   const std::vector<std::uint32_t>& kernels_of(std::int32_t rank) const {
     return kernels_of_[static_cast<std::size_t>(rank)];
   }
-  // What the like of a rank does at a place to a rank below `shift` where it itself does so to `owner`.
+  // An operation of `rank` acts on `owner`. Returns the same operation of the alike rank that acts on
+  // home(owner).
   const Op& towards_home(std::int32_t rank, std::int32_t owner, std::uint32_t kernel, std::size_t program,
                          std::uint32_t op) const;
   const Op& transfer_towards_home(std::int32_t rank, std::int32_t owner, std::size_t host_op) const;
   // Whether a schedule of the ranks below `shift` alone has cells (region_cells.hpp) of the same buffers as
-  // the whole one. Call it once they hold.
+  // the whole schedule. Call it after hold() returned true.
   bool same_cells(const Schedule& folded) const;
   const AlikeOperands& operands() const { return operands_; }
 
  private:
-  using Cell = std::uint64_t;  // number of a tile among those of all buffers; or buffer and cell
+  using Cell = std::uint64_t;  // number of a tile among the tiles of all buffers; or buffer and cell
   struct HostNames {
     GrowingBijection<std::int32_t> streams, events;
   };
@@ -104,18 +105,18 @@ class AlikePrograms {
 
   const Schedule& schedule_;
   const std::int32_t shift_;
-  const bool needs_alignment_;                          // rows off memory lines cost more
+  const bool needs_alignment_;                          // rows that are not aligned to memory lines cost more
   std::vector<std::vector<std::uint32_t>> kernels_of_;  // by rank
-  std::vector<std::int32_t> place_of_kernel_;           // in kernels_of_
+  std::vector<std::int32_t> place_of_kernel_;           // position in kernels_of_
   std::vector<std::size_t> first_flag_;                 // by array
-  std::size_t flags_ = 0;                               // of a rank
+  std::size_t flags_ = 0;                               // per rank
   std::vector<std::int32_t> home_flag_, flag_of_home_;  // by rank and flag
   std::vector<Cell> first_tile_;                        // by buffer
-  std::vector<TilePairs> tiles_;                        // by rank: of its like's tiles and its own
+  std::vector<TilePairs> tiles_;  // by rank: tiles of the home, paired with tiles of the rank
   std::array<Cell, 2> last_cells_{};
   AlikeOperands operands_;
   RegionCells regions_;                               // of all ranks
-  std::vector<GrowingBijection<Cell>> paired_cells_;  // by rank: of the cells of these
+  std::vector<GrowingBijection<Cell>> paired_cells_;  // by rank: pairs of cells of regions_
   std::vector<std::pair<std::size_t, double>> first_cells_;
 };
 

@@ -102,7 +102,7 @@ void Dispatcher::release(std::int32_t cu, const Demand& demand) {
   }
 }
 
-// A compute unit of the group has just so many workgroups left.
+// A workgroup of compute unit `cu` has ended; `workgroups` remain on it.
 void Dispatcher::note_release(Group& group, std::int32_t cu, std::int32_t workgroups) {
   if (workgroups < group.fewest || (workgroups == group.fewest && cu < group.first_cu)) {
     group.fewest = workgroups;

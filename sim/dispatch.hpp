@@ -1,12 +1,12 @@
-// Compute units as slots, and the hardware dispatcher that fills them.
+// Compute units as slots, and the hardware dispatcher that fills the slots.
 //
 // A workgroup takes waves, registers and LDS of one compute unit while it runs. Workgroup w of a kernel goes
 // to die w mod X (arXiv:2511.02132 §2; X counts the dies on which the kernel may run); every die takes its
-// own workgroups in order as slots become free, so a slow die is not helped by the others. Within a die they
-// go to its shader engines in turn (model/schedule/shader_engines.hpp), there to the least loaded compute
-// unit with room (ties: lowest number); the hardware's order is not documented. Kernels of different streams
-// are served in launch order; a kernel whose next workgroup does not fit, or a gang that does not as a whole
-// (engine_gang.cpp), does not block the others.
+// own workgroups in order as slots become free, so other dies do not help a slow die. Within a die,
+// workgroups go to the shader engines in turn (model/schedule/shader_engines.hpp), and there to the least
+// loaded compute unit with room (ties: lowest number); the hardware's order is not documented. Kernels of
+// different streams are served in launch order. A kernel does not block other kernels if its next workgroup
+// does not fit, or if it is a gang that does not fit as a whole (engine_gang.cpp).
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 
 namespace tritax {
 
-// What a workgroup of a kernel takes of a compute unit, and which it may have.
+// Resources that a workgroup of a kernel takes of a compute unit, and compute units that it may use.
 struct Demand {
   std::int32_t waves = 0;
   std::int64_t registers = 0;
   std::int64_t lds = 0;
   std::int32_t cu_begin = 0, cu_end = 0;  // cu_end 0: all
-  bool in_turn = false;                   // the shader engine whose turn it is, or none
+  bool in_turn = false;                   // only the shader engine whose turn it is
 
   bool operator==(const Demand&) const = default;
 };
@@ -35,8 +35,8 @@ class Dispatcher {
 
   Demand demand_of(const Kernel& kernel) const;
 
-  // Finds a compute unit for the `turn`-th workgroup of a kernel on `die`; -1 if it has to wait.
-  // Of kernels that are not dealt in turn it may be any compute unit of the die with room.
+  // Finds a compute unit for the `turn`-th workgroup of a kernel on `die`; -1 if the workgroup has to wait.
+  // If the demand is not `in_turn`, any compute unit of the die with room qualifies.
   std::int32_t place(std::int32_t die, std::uint32_t turn, const Demand& demand) {
     return place(engines_ > 1 && demand.in_turn ? engine_of(die, turn) : dies_[static_cast<std::size_t>(die)],
                  demand);
@@ -64,11 +64,11 @@ class Dispatcher {
   };
 
   struct Group {                 // of compute units: a die or a shader engine
-    std::optional<Demand> full;  // had no room for this: since then only what was released can have some
-    std::int32_t released = -1;  // the only compute unit; -1: none
+    std::optional<Demand> full;  // demand without room: only a compute unit released since can have it
+    std::int32_t released = -1;  // the only compute unit released since then; -1: none
     std::int32_t begin = 0, end = 0;
-    std::int32_t fewest = 0;    // no compute unit has fewer workgroups
-    std::int32_t first_cu = 0;  // those before it have more
+    std::int32_t fewest = 0;    // lower bound of the workgroups per compute unit
+    std::int32_t first_cu = 0;  // compute units before this one have more workgroups than `fewest`
   };
 
   static bool has_room(const ComputeUnit& cu, const Demand& demand) {
@@ -88,7 +88,7 @@ class Dispatcher {
   std::vector<Group> dies_;
   std::vector<Group> shader_engines_;  // of all dies
   std::vector<std::int32_t> turns_;
-  std::int32_t engines_ = 1;  // of a die
+  std::int32_t engines_ = 1;  // per die
   ComputeUnit empty_;
   std::int32_t lanes_per_wave_ = 0;
 };

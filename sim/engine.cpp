@@ -11,8 +11,8 @@ namespace tritax::engine {
 
 namespace {
 
-// Eleven days. A double still tells tenths of a nanosecond apart then, so that what follows something else
-// comes later.
+// Eleven days. At that time a double still resolves a tenth of a nanosecond, so an event that follows another
+// event comes later.
 constexpr double kLongestRunNs = 1e15;
 
 [[noreturn]] void refuse_length() {
@@ -25,7 +25,7 @@ constexpr double kLongestRunNs = 1e15;
 SimulationResult Engine::run() {
   double now = 0;
   for (;;) {
-    // What nobody waits for any more must not keep the clock going.
+    // Stale events must not keep the clock going.
     while (!run_.queue.empty() && is_stale(run_.queue.next())) run_.queue.pop();
     const double next = std::min(run_.queue.next_time_ns(), run_.fluid.next_completion_ns());
     if (next == std::numeric_limits<double>::infinity()) break;
@@ -59,7 +59,7 @@ SimulationResult Engine::run() {
   return result(now);
 }
 
-// What ends up to `same_ns` ends at one time, that of the last, in the order of the workgroups.
+// Activities that end up to `same_ns` end at the time of the last of them, in the order of the workgroups.
 double Engine::collect_ended(double now, double same_ns) {
   ended_.clear();
   while (run_.fluid.next_completion_ns() <= same_ns) {
@@ -67,7 +67,7 @@ double Engine::collect_ended(double now, double same_ns) {
     const FluidNetwork::Completion completion = run_.fluid.complete(now);
     ended_.push_back(completion);
     if (run_.fluid.active(completion.class_id) > 0) {
-      // By now the state of the one before is there and tells which operation comes next.
+      // The state of the previous workgroup is cached by now and names its next operation.
       const std::uint32_t token = run_.fluid.next_token(completion.class_id);
       if (is_transfer(token)) continue;
       __builtin_prefetch(run_.schedule.ops.data() + run_.workgroups[ends_soon_].pc);
@@ -85,7 +85,8 @@ double Engine::collect_ended(double now, double same_ns) {
   return now;
 }
 
-// Likewise of what was to happen, in the order in which that was said.
+// Collects the events up to `same_ns` at the time of the last of them, in the order in which they were
+// pushed.
 double Engine::collect_due(double now, double same_ns) {
   due_.clear();
   while (run_.queue.next_time_ns() <= same_ns) due_.push_back(run_.queue.pop());
@@ -182,8 +183,8 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
         send({k, next, cu}, now);
         next += state.dies;
         if (next < kernel.workgroups.size()) {
-          // What the die's next workgroup does first, and where that stands for the one after it: by their
-          // turns both would be in no cache.
+          // Prefetches the first operations of the die's next workgroup, and the entry of the workgroup after
+          // it: no cache would hold them when their turn comes.
           const std::uint32_t op = kernel.workgroups[next].first_op;
           if (op < run_.schedule.ops.size()) {
             __builtin_prefetch(run_.schedule.ops.data() + op);
@@ -199,7 +200,7 @@ void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
   std::erase_if(gpu.running, [&](std::uint32_t k) { return run_.kernels[k].to_send == 0; });
 }
 
-// A compute unit each in turn, as the dispatcher fills them.
+// Sends one workgroup to each compute unit in turn, as the dispatcher does.
 void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) {
   GpuState& gpu = run_.gpus[rank];
   for (const std::uint32_t k : gpu.running) {
@@ -250,7 +251,7 @@ void Engine::send(const Placed& placed, double now) {
   if (gpu.dispatcher.resident(cu) == 0) unit.occupied_since_ns = now;
   gpu.dispatcher.take(cu, state.demand);
   ++unit.residents(kernel.tile);
-  // What it does first is in no cache either.
+  // No cache holds the first operations of the workgroup.
   __builtin_prefetch(run_.schedule.ops.data() + wg.pc);
   __builtin_prefetch(run_.inputs_of_op.data() + wg.pc);
   wg.cu = cu;
@@ -262,7 +263,7 @@ void Engine::send(const Placed& placed, double now) {
   free_at = sent_ns + run_.machine.gpu.workgroup_dispatch_ns;
   last_dispatched_.push_back(id);
   sent_.push_back(placed);
-  // What starts with the kernel finds its code and its operations in no cache.
+  // A workgroup that starts with the kernel finds neither its code nor its operations in a cache.
   double start = 0;
   const KernelCosts& costs = run_.costs_of(wg);
   if (!later(now, state.start.time_ns)) {
@@ -277,7 +278,7 @@ void Engine::send(const Placed& placed, double now) {
   }
 }
 
-// Starts the workgroups that were sent just now. One that has nothing to do ends at once, and others follow.
+// Starts the workgroups that were just sent. A workgroup without operations ends at once, and others follow.
 void Engine::start_sent(double now) {
   for (std::size_t i = 0; i < starting_.size(); ++i) {
     ++run_.totals.events;

@@ -1,23 +1,23 @@
-// The engine behind `simulate`: the event loop and all that it handles. Its state is in engine_state.hpp.
+// The engine behind `simulate`: the event loop and its handlers. engine_state.hpp has the state.
 //
-// One event queue for everything that takes a known time, one fluid network for everything that shares
-// bandwidth. The loop takes the earlier of the two, handles all that happens at that time, and settles the
-// rates once.
+// One event queue holds everything that takes a known time, one fluid network holds everything that shares
+// bandwidth. The loop takes the earlier of the two, handles all events of that time, and settles the rates
+// once.
 //
 // Every agent (host or workgroup) carries the account of the path that led to its present state, so the
-// account of the last completion is that of the critical path and sums to the makespan: when an agent is
-// released by another (a signal, a kernel end, a barrier), it continues with the releaser's account if the
-// releaser came last.
+// account of the last completion is the account of the critical path and sums to the makespan: an agent that
+// another agent releases (by a signal, a kernel end, a barrier) continues with the account of the releaser if
+// the releaser came last.
 //
 // Split by topic: engine_setup.cpp (before the run), engine.cpp (loop, dispatch, kernels), engine_host.cpp
 // (host programs, streams), engine_copies.cpp (copy engines, events), engine_ops.cpp (tile operations),
-// engine_flags.cpp (signals, waits), engine_claim.cpp (work queues), engine_clock.cpp (what the power limit
-// leaves), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp (matmuls
-// that share operands), engine_attend.cpp (what is found of keys and values), engine_sparse.cpp (rows of
-// sparse matrices), engine_traffic.cpp (which resources an operation uses), engine_regions.cpp (what is found
-// of regions that overlap others), engine_write_back.cpp (when memory gets what was written),
-// engine_links.cpp (what an operation takes of the links), engine_outlook.cpp (when to give up),
-// engine_counters.cpp (what counters of a timeline are told), engine_result.cpp (results, stalls).
+// engine_flags.cpp (signals, waits), engine_claim.cpp (work queues), engine_clock.cpp (clock under the power
+// limit), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp (matmuls
+// that share operands), engine_attend.cpp (cache hits of keys and values), engine_sparse.cpp (rows of sparse
+// matrices), engine_traffic.cpp (resources that an operation uses), engine_regions.cpp (cache hits of regions
+// that overlap others), engine_write_back.cpp (when memory gets written data), engine_links.cpp (links that
+// an operation uses), engine_outlook.cpp (when to give up), engine_counters.cpp (counters of a timeline),
+// engine_result.cpp (results, stalls).
 #pragma once
 
 #include <array>
@@ -50,14 +50,14 @@ namespace tritax::engine {
 
 class Engine {
  public:
-  // With `places`, which name every workgroup, these decide in place of the dispatcher: each compute unit
-  // takes its workgroups in their order. `alike` and what it points to outlive the engine.
+  // With `places`, which name every workgroup, `places` replaces the dispatcher: each compute unit takes its
+  // workgroups in the order of `places`. `alike` and the data that it points to must outlive the engine.
   Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
          std::span<const Placed> places = {}, const Alike& alike = {});
-  // Before the run: no GPU's clock exceeds its own of these, in GHz; by rank.
+  // Before the run: upper limits of the clocks in GHz, by rank.
   void limit_clocks(std::span<const double> most_ghz);
   SimulationResult run();
-  // Of all workgroups, in the order in which they were sent; after the run.
+  // All workgroups in dispatch order; after the run.
   const std::vector<Placed>& places() const { return sent_; }
 
  private:
@@ -81,7 +81,7 @@ class Engine {
   using SlabIds = boost::unordered_map<SlabKey, std::uint32_t, SlabKeyHash>;
   void index_reads(std::uint32_t kernel, SlabIds& slab_ids);
   MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
-  enum class AttendForm : std::uint8_t { none, begins, goes_on };  // with a tile of queries
+  enum class AttendForm : std::uint8_t { none, begins, goes_on };  // begins or continues a tile of queries
   static AttendForm form_of(const Op& op, const Op* before);
   MatmulShape attend_shape_of(std::uint32_t kernel, const Op& op, AttendForm form) const;
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
@@ -92,8 +92,8 @@ class Engine {
   void start_kernel(std::uint32_t kernel, double now);
   void dispatch(std::int32_t rank, std::int32_t die, double now);
   std::uint32_t take_place(std::uint32_t kernel, std::uint32_t number);
-  // Between two events of a workgroup come those of thousands: without this it is in no cache when an
-  // operation of it ends.
+  // Between two events of a workgroup come events of thousands of other workgroups: without this prefetch the
+  // state of the workgroup is in no cache at the end of its operation.
   void prefetch(std::uint32_t wg) const {
     const char* state = reinterpret_cast<const char*>(&run_.workgroups[wg]);
     for (std::size_t at = 0; at < sizeof(WorkgroupState); at += 64) __builtin_prefetch(state + at, 1);
@@ -150,8 +150,8 @@ class Engine {
   static constexpr bool is_transfer(std::uint32_t token) { return (token & kTransferToken) != 0; }
 
   // engine_ops.cpp
-  // Fluid tokens: a transfer of a copy engine, or a workgroup and whether the activity is its asynchronous
-  // store.
+  // A fluid token names a transfer of a copy engine, or a workgroup and whether the activity is the
+  // asynchronous store of the workgroup.
   static constexpr std::uint32_t token_of(std::uint32_t wg, bool store) {
     return wg << 1 | (store ? 1u : 0u);
   }
@@ -218,7 +218,7 @@ class Engine {
   void sender_progressed(std::uint32_t id, double now);
 
   // engine_clock.cpp
-  // The clock that a GPU's matrix cores have now, relative to load_clock.
+  // The present clock of a GPU's matrix cores, relative to load_clock.
   static double clock_factor(const GpuState& gpu, DType dtype) {
     return gpu.clock_factors[static_cast<std::size_t>(dtype)];
   }
@@ -246,9 +246,9 @@ class Engine {
   std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
   std::int32_t data_class(const DataPath& path);
   DataPath path_of(WorkgroupState& wg, const Op& op, double now);
-  struct Served {               // what a transfer reads
-    std::int32_t rank = 0;      // by whose caches and memory
-    std::int32_t die = -1;      // through whose L2; -1: past the L2s
+  struct Served {               // source of the data that a transfer reads
+    std::int32_t rank = 0;      // rank of the caches and the memory that serve the read
+    std::int32_t die = -1;      // die of the L2 that serves the read; -1: bypasses the L2s
     Level level = Level::chip;  // chip: there is nothing to read
   };
   Served served_by(const DataPath& path, const Op& op, std::int32_t die) const;
@@ -262,7 +262,7 @@ class Engine {
   double read_latency_ns(const DataPath& path) const {
     return path.mixed ? mixed_latency_ns(path) : latency_of(path.source);
   }
-  // Between two ranks, and between all that are as far apart.
+  // Bytes sent between two ranks, and between all pairs of ranks that are alike.
   double& sent_bytes(std::int32_t from, std::int32_t to) {
     const std::int32_t first = run_.home(from);
     const std::int32_t last =
@@ -281,7 +281,7 @@ class Engine {
   [[gnu::noinline, gnu::cold]] void count_cells(CacheTraffic& read) const;
   [[gnu::noinline, gnu::cold]] double mixed_latency_ns(const DataPath& path) const;
 
-  // engine_counters.cpp; only where counters_ are recorded
+  // engine_counters.cpp; called only if counters_ is set
   void tell_clocks(double now);
   void tell_operands(const WorkgroupState& wg, const MatmulShape& shape, const Missed& missed) const;
   void tell_sparse(const WorkgroupState& wg, const SparseCost& cost) const;
@@ -312,59 +312,59 @@ class Engine {
   const Luck luck_;
   LockStep lock_step_;
   WriteBack write_back_;
-  CounterObserver* const counters_;  // null: nobody records them
-  HostCosts host_costs_;             // with free launches: all zero but barrier and first turns
+  CounterObserver* const counters_;  // null: no counters are recorded
+  HostCosts host_costs_;             // with free launches: all zero except barriers and first turns
   Crowding crowding_;
-  double l2_gb_per_s_ = 0;                            // of a die, as those who get most of it
+  double l2_gb_per_s_ = 0;  // per die, at the rate of the profile with the highest rate
   std::array<Shares, kKernelProfileCount> shares_{};  // by profile
   std::vector<HostState> hosts_;
-  std::vector<DrawState> draws_;            // likewise, if a kernel has items
-  std::vector<AttendState> attends_;        // likewise, of those that have attended
-  std::vector<std::uint32_t> streams_;      // by operation: keys and values; empty without attention
-  std::vector<std::uint32_t> free_places_;  // of workgroups_
+  std::vector<DrawState> draws_;        // by place of a workgroup; empty if no kernel has items
+  std::vector<AttendState> attends_;    // by place of a workgroup, up to the last that has attended
+  std::vector<std::uint32_t> streams_;  // by operation: stream of keys and values; empty without attention
+  std::vector<std::uint32_t> free_places_;  // free entries of run_.workgroups
   std::vector<FlagState> flags_;
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;
   std::vector<std::uint32_t> free_arrivals_;
   SlabOverlaps slab_overlaps_;
   const SparseCosts sparse_costs_;
-  std::vector<double> rest_ns_;                   // by operation; empty unless the run may give up
-  std::vector<double> tail_ns_;                   // by kernel, likewise
-  double highest_clock_factor_ = 1;               // likewise
-  double least_read_ns_ = 0;                      // likewise: latency of a local read
-  std::vector<std::uint8_t> by_tile_;             // by buffer: something reads it, and it has no cells
-  std::vector<TileGrid> tile_grid_;               // by buffer
-  std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer], of tiles or of cells
+  std::vector<double> rest_ns_;        // by operation; empty unless the run may give up
+  std::vector<double> tail_ns_;        // by kernel; empty unless the run may give up
+  double highest_clock_factor_ = 1;    // only if the run may give up
+  double least_read_ns_ = 0;           // latency of a local read; only if the run may give up
+  std::vector<std::uint8_t> by_tile_;  // by buffer: operations read the buffer, and it has no cells
+  std::vector<TileGrid> tile_grid_;    // by buffer
+  std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer], records of tiles or of cells
   RegionCells region_cells_;
-  std::array<double, 4> read_bytes_{};  // by Level, of the last read of cells
-  std::vector<Path> write_paths_;       // apart: few reads of a record need it
+  std::array<double, 4> read_bytes_{};  // by Level, for the last read of cells
+  std::vector<Path> write_paths_;       // separate, because few reads of a record need the path
   std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
   std::vector<RecentClass> recent_classes_ =
-      std::vector<RecentClass>(kRecentClasses);  // of class_ids_, by hash
+      std::vector<RecentClass>(kRecentClasses);  // subset of class_ids_, by hash
   std::vector<MatmulClass> matmul_class_;        // by class
   std::vector<std::int32_t> link_resource_;      // by topology edge
   std::vector<double> sent_bytes_;               // by sender and receiver
   std::array<double, 4> latencies_ns_{};         // by Level
-  std::vector<double> busy_copy_share_;          // of KernelCosts::busy_copy_ns, by busy compute units
-  std::vector<std::int32_t> copies_on_link_;     // by topology edge, where links can be crowded
-  std::vector<double> reported_rate_;            // by topology edge, as last told to the observer
-  std::vector<double> told_clock_ghz_;           // by rank, likewise
-  CopyEngines copy_engines_;                     // with free launches: their packets cost nothing
+  std::vector<double> busy_copy_share_;          // share of KernelCosts::busy_copy_ns, by busy compute units
+  std::vector<std::int32_t> copies_on_link_;     // by topology edge; for links that can be crowded
+  std::vector<double> reported_rate_;            // by topology edge: last rate reported to the observer
+  std::vector<double> told_clock_ghz_;           // by rank: last clock reported to the observer
+  CopyEngines copy_engines_;                     // with free launches: packets cost nothing
   std::vector<EngineQueue> engine_queues_;       // by rank
-  std::vector<TransferState> transfers_;         // in the order in which they were posted
-  std::vector<EventRecord> event_records_;       // likewise
+  std::vector<TransferState> transfers_;         // in posting order
+  std::vector<EventRecord> event_records_;       // in posting order
   std::vector<std::int32_t> at_barrier_;
   std::vector<char> harness_barriers_;  // by number of the barrier
   std::size_t barriers_passed_ = 0;
-  std::vector<double> launches_free_ns_;  // by node: from when on another host thread can launch
+  std::vector<double> launches_free_ns_;  // by node: time from which another host thread can launch
   double first_start_ns_ = -1, last_end_ns_ = 0;
-  std::vector<FluidNetwork::Completion> ended_;  // at the time that the loop is at
-  std::vector<EventQueue<Event>::Event> due_;    // likewise
-  bool placed_ = false;                          // places were given
-  std::vector<Placed> sent_;                     // in the order of their dispatch
-  std::vector<std::uint32_t> last_dispatched_;   // places of workgroups, by the last call of dispatch
-  std::vector<std::uint32_t> starting_;          // likewise, sent at the time that the loop is at
-  std::uint32_t ends_soon_ = 0;  // place of the workgroup that is next in the class which completed one last
+  std::vector<FluidNetwork::Completion> ended_;  // completions at the current time of the loop
+  std::vector<EventQueue<Event>::Event> due_;    // events at the current time of the loop
+  bool placed_ = false;                          // true if `places` was given
+  std::vector<Placed> sent_;                     // in dispatch order
+  std::vector<std::uint32_t> last_dispatched_;   // places of the workgroups sent by the last call of dispatch
+  std::vector<std::uint32_t> starting_;  // places of workgroups that start at the current time of the loop
+  std::uint32_t ends_soon_ = 0;          // place of the next workgroup in the class of the last completion
 };
 
 }  // namespace tritax::engine

@@ -1,5 +1,5 @@
-// Attention in the engine: what the caches have of the keys and values that a workgroup streams, see
-// stream_reuse.hpp. All else of an `attend` is as of a matmul: engine_ops.cpp.
+// Attention in the engine: the share of a workgroup's keys and values that the caches hold, see
+// stream_reuse.hpp. In all other respects an `attend` runs like a matmul: engine_ops.cpp.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,8 @@
 
 namespace tritax::engine {
 
-// Where an `attend` finds its keys and values, of `sharers` on its compute unit. Sets its pace in attends_.
+// Misses of an `attend` for keys and values, with `sharers` workgroups on its compute unit. Sets the pace in
+// attends_.
 Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now) {
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const Op& op = run_.schedule.ops[wg.pc];
@@ -30,7 +31,7 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
   const bool goes_on = state.wg == wg.id && state.stream == piece.stream && state.end == piece.begin;
   piece.run_begin = goes_on ? state.run_begin : piece.begin;
   const double pace = luck_.pace_of(wg);
-  const auto expected_ns = [&](std::uint32_t misses) {  // as long as last time, if that missed as much
+  const auto expected_ns = [&](std::uint32_t misses) {  // the last duration, if the misses are equal
     if (goes_on && state.misses == misses) return state.ns_per_byte * bytes;
     return work_ns(shape, sharers, misses, clock_factor(gpu, shape.dtype)) / pace;
   };
@@ -45,7 +46,7 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
   if (asks_llc) missed_llc = parts((1 - gpu.llc_streams.front().found(piece).share) * missed_l2 / kMissParts);
   const std::uint32_t misses = missed_l2 | missed_llc << kMissPartsBits;
   const double alone_ns = expected_ns(misses);
-  // Nobody overtakes those whose lines it finds.
+  // A reader does not overtake the readers whose lines it finds.
   const double taken_ns = std::max(alone_ns, found.no_sooner_ns - now);
   piece.ns_per_byte = taken_ns / bytes;
   piece.missed = static_cast<double>(missed_l2) / kMissParts;
@@ -82,7 +83,7 @@ void Engine::count_streams(const WorkgroupState& wg, const Op& op, const MatmulS
   count(op.src_buffer, shape.cost.a_bytes);
   count(op.b_buffer, shape.cost.b_bytes);
   if (shape.cost.q_bytes == 0) return;
-  CacheTraffic& queries = run_.traffic.at(wg.rank, wg.die, op.buffer, op.kind);  // nobody has read them
+  CacheTraffic& queries = run_.traffic.at(wg.rank, wg.die, op.buffer, op.kind);  // no cache has them
   queries.asked_bytes += shape.cost.q_bytes;
   queries.hbm_read_bytes += shape.cost.q_bytes;
 }

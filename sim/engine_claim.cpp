@@ -1,10 +1,11 @@
 // Work queues: claims that draw items, or skip operations.
 //
-// A claim takes one trip to the counter, behind those that are on their way to it: a cache adds to one
-// address once a clock (NVIDIA's whitepaper on Kepler GK110, "one operation per clock"; assumed of all
-// others), and nobody waits for the answers to others. Who has drawn an item goes on with its operations
-// (WorkgroupState::pc and end), and at their end comes back to the claim, which it begins as any other
-// operation: stores of the item may still be in flight, and the claim waits for the sender if there is one.
+// A claim takes one trip to the counter, behind the claims on their way: a cache adds to one address once per
+// clock (NVIDIA's whitepaper on Kepler GK110, "one operation per clock"; assumed for all other GPUs), and a
+// claim does not wait for the answers to others. A workgroup that has drawn an item continues with the item's
+// operations (WorkgroupState::pc and end). At their end the workgroup returns to the claim and begins it like
+// any other operation: stores of the item may still be in flight, and the claim waits for the sender if there
+// is one.
 #include "model/schedule/items.hpp"
 #include "sim/engine.hpp"
 
@@ -21,7 +22,7 @@ void Engine::begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, dou
       {EventKind::resume_workgroup, id});
 }
 
-// The answer is here; the workgroup is behind the claim already.
+// The answer has arrived; the pc of the workgroup is already behind the claim.
 void Engine::end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op) {
   FlagState& flag = flags_[flag_of(wg.rank, op)];
   --flag.pollers;
@@ -35,14 +36,14 @@ void Engine::end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op) {
   }
 }
 
-// The sender, which is idle, follows.
+// The sender is idle; its pc follows.
 void Engine::go_to(WorkgroupState& wg, std::uint32_t id, std::uint32_t first, std::uint32_t end) {
   wg.pc = first;
   wg.end = end;
   if (wg.has_sender) run_.senders[id].pc = first;
 }
 
-// At the end of its operations: false if they are its own, and not those of an item.
+// Called at the end of the operations; false if the operations do not belong to an item.
 bool Engine::goes_back_to_claim(WorkgroupState& wg, std::uint32_t id) {
   if (draws_.empty() || draws_[id].claim == kNobody) return false;
   const Workgroup& own = run_.schedule.kernels[wg.kernel].workgroups[wg.number];
@@ -51,8 +52,8 @@ bool Engine::goes_back_to_claim(WorkgroupState& wg, std::uint32_t id) {
   return true;
 }
 
-// Raises the free signals that the workgroup has passed, as raise_after_store() does where all lie between
-// the store and the workgroup's place; false if they do.
+// Raises the free signals that the workgroup has passed, if any kernel has items. False otherwise: then all
+// passed signals lie between the store and the pc, and raise_after_store() raises them.
 bool Engine::raises_passed(WorkgroupState& wg, const Path& path, double now) {
   if (draws_.empty()) return false;
   std::vector<std::uint32_t>& passed = draws_[&wg - run_.workgroups.data()].passed;

@@ -1,25 +1,25 @@
-// The clock of the matrix cores: what the power limit leaves them.
+// The clock of the matrix cores under the power limit.
 //
-// Dynamic power is activity times frequency times voltage squared, and voltage follows frequency, so what is
-// done in a cycle costs the cube of the clock. The activity of a GPU is the sum over the matmuls that run:
-// the share of its matrix cores' peak that they reach, the A tiles that stream through LDS (B tiles are read
-// once for every 64 rows however wide the tile is, which is part of the first), and the operands that miss
-// the caches. In units in which the power limit is 1, the clock f in GHz follows from
+// Dynamic power is activity times frequency times voltage squared, and voltage follows frequency, so the
+// power of an activity per cycle grows with the cube of the clock. The activity of a GPU is the sum over the
+// running matmuls of three terms: the share of the matrix cores' peak, the A tiles that stream through LDS (B
+// tiles are read once per 64 rows at any tile width; the first term contains them), and the operands that
+// miss the caches. In units in which the power limit is 1, the clock f in GHz follows from
 //
 //     f^3 (share of peak / load_clock^3 + operand_energy A/clk + miss_energy misses/clk) = 1
 //
 // with energies in pJ/B at the boost clock, scaled to the limit. Fitted to the clocks of the 30 plain
-// products in scenarios/measured/h200-dram-reads.csv with their counted reads, from 1.35 to 1.63 GHz, it
-// leaves 2 %.
+// products in scenarios/measured/h200-dram-reads.csv with their counted reads, from 1.35 to 1.63 GHz, the law
+// leaves an error of 2 %.
 //
-// Of matrix work and A tiles the highest sum so far counts, of misses their mean share so far: a regulator
-// does not wait for the next peak, and no rate has to be solved anew whenever a workgroup rests.
+// For matrix work and A tiles the highest sum so far counts, for misses the mean share so far: a regulator
+// does not wait for the next peak, and no rate has to be solved again at each rest of a workgroup.
 //
-// Of GPUs whose energies are not known every busy compute unit is taken to draw the same: the busy fraction u
-// draws u / load_clock^3, and runs (1/u)^(1/3) faster than load_clock.
+// For GPUs with unknown energies, every busy compute unit draws the same: the busy fraction u draws u /
+// load_clock^3, and runs (1/u)^(1/3) faster than load_clock.
 //
-// Another power limit than that of the load clocks leaves another budget in place of 1, and the cube of the
-// clock ends where the voltage falls no further (model/cost/matmul_power.hpp).
+// A power limit other than the limit of the load clocks changes the budget of 1. The cube of the clock holds
+// down to the clock below which the voltage is constant (model/cost/matmul_power.hpp).
 #include <algorithm>
 #include <cmath>
 
@@ -49,7 +49,7 @@ double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
                   light_clock_ghz(run_.machine.gpu, dtype) / rate.load_clock_ghz);
 }
 
-// That it can have from now on: misses may become fewer, the rest of the draw counts at its highest.
+// Highest possible clock from now on: misses may become fewer, the rest of the draw counts at its highest.
 double Engine::most_clock_factor(const GpuState& gpu, DType dtype) const {
   if (!run_.machine.gpu.knows_energies()) return clock_factor(gpu, dtype);
   return clock_at(gpu, dtype, gpu.power.most / (1 + kClockStep)) /
@@ -75,7 +75,7 @@ void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double cl
   const Gpu& machine = run_.machine.gpu;
   if (!machine.knows_energies()) return;
   Power& power = run_.gpus[static_cast<std::size_t>(wg.rank)].power;
-  // A call that takes longer than the law says draws as much, for longer.
+  // A call that takes longer than the law draws the same power for a longer time.
   const double per_byte = shape.slowness * draw_per_byte(machine, machine.miss_pj_per_byte);
   wg.power = shape.work / clk;
   wg.power_if_missed = per_byte * shape.cost.operand_bytes / clk;
@@ -112,7 +112,7 @@ void Engine::update_clock(std::int32_t rank) {
   apply_clock(gpu);
 }
 
-// Of all that is computed with, at most the boost clock.
+// The slowest clock of all matmul types, at most the boost clock.
 double Engine::slowest_clock_ghz(const GpuState& gpu) const {
   double slowest_ghz = run_.machine.gpu.boost_clock_ghz;
   for (const MatmulShape& shape : run_.shapes) {

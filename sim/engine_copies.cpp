@@ -1,10 +1,10 @@
 // Copy engines and events.
 //
-// A transfer takes its turn in its stream as a kernel does. Then the first engine of its GPU that is free
-// takes it, first come, first served; moves nothing while it works on the packet (launch tax); and then moves
-// the bytes over the same links, ports and memories that a workgroup would use, at most at the engine's own
-// rate. No compute unit, L2 or issue limit is part of it. A record of an event and a wait for it are points
-// of a stream, which take no time.
+// A transfer takes its turn in its stream as a kernel does. Then the first free engine of its GPU takes it,
+// first come, first served. The engine first works on the packet and moves no data (launch tax); then it
+// moves the bytes over the links, ports and memories that a workgroup would use, at most at the rate of the
+// engine. No compute unit, L2 or issue limit takes part. A record of an event and a wait for it are points of
+// a stream that take no time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,8 +55,8 @@ void Engine::post_wait(std::int32_t rank, const HostOp& op, double now) {
   post(rank, op.stream, {StreamState::Kind::wait, record, now});
 }
 
-// A record or a wait whose turn in its stream has come; false if the event has not happened yet. The stream
-// goes on with the path of who came last.
+// Passes a record or a wait whose turn in its stream has come; false if the event has not happened yet. The
+// stream continues with the later of its own path and the path of the event.
 bool Engine::pass_point(StreamState& stream, const StreamState::Pending& pending) {
   EventRecord& record = event_records_[pending.item];
   const bool records = pending.kind == StreamState::Kind::record;
@@ -73,7 +73,7 @@ bool Engine::pass_point(StreamState& stream, const StreamState::Pending& pending
   return true;
 }
 
-// The turn of the transfer in its stream has come.
+// The transfer's turn in its stream has come.
 void Engine::begin_copy(std::uint32_t id, double now) {
   TransferState& transfer = transfers_[id];
   transfer.path.charge(&TimeAccount::launch_ns, now);
@@ -91,7 +91,7 @@ void Engine::take_engine(std::uint32_t id, std::int32_t engine, double now) {
   EngineQueue& queue = engine_queues_[static_cast<std::size_t>(transfer.rank)];
   queue.busy[static_cast<std::size_t>(engine)] = 1;
   transfer.engine = engine;
-  // Who has waited for the engine goes on with the path of the transfer that held it.
+  // A transfer that has waited for the engine continues with the path of the transfer before it.
   const Path& last_end = queue.last_end[static_cast<std::size_t>(engine)];
   if (later(last_end.time_ns, transfer.path.time_ns)) transfer.path = last_end;
   if (run_.options.observer)
@@ -124,7 +124,7 @@ DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
   return path;
 }
 
-// Every tile of the target has been written, behind the L2s.
+// A copy engine has written every tile of the target, behind the L2s.
 void Engine::note_copied(const Op& op, const Path& path, double now) {
   GpuState& gpu = run_.gpu_of(op.rank);
   const Buffer& buffer = run_.schedule.buffers[static_cast<std::size_t>(op.buffer)];

@@ -1,4 +1,4 @@
-// What the counters of a timeline are told, where somebody records them.
+// Reports to the counters of a timeline, if an observer records them.
 #include "sim/engine.hpp"
 
 namespace tritax::engine {

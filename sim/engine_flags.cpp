@@ -1,4 +1,4 @@
-// Flags: signals on their way, waits that poll.
+// Flags: signals in flight, waits that poll.
 #include <algorithm>
 #include <cmath>
 
@@ -6,19 +6,19 @@
 
 namespace tritax::engine {
 
-// The counter that an operation names, on `rank`.
+// The counter on `rank` that an operation names.
 std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
   const std::size_t array = static_cast<std::size_t>(run_.home(rank)) * run_.schedule.flags.size() +
                             static_cast<std::size_t>(op.flag);
   return flag_base_[array] + static_cast<std::uint32_t>(op.index);
 }
 
-// Whether a signal is a release. What travels in the words of the data comes after none of it.
+// Whether a signal is a release. A flag in the words of the data releases nothing.
 bool Engine::publishes(const WorkgroupState& wg, const Op& op) const {
   return !is_relaxed(op) && (op.rank == wg.rank || run_.moves.rates(wg.kernel).payload_share == 1);
 }
 
-// Time until the counter can be set: what the workgroup stored and signalled to peers must be there before,
+// Time until the counter can be set: earlier stores and signals of the workgroup to peers must have arrived,
 // unless the signal is relaxed.
 double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
   if (run_.is_free(op)) return 0;
@@ -33,13 +33,13 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
       cost = std::max(cost, run_.sender_of(wg).signals_known_ns - now);
     wg.remote_dirty = wg.far_dirty = wg.spine_dirty = false;
   }
-  // The access queues behind the atomics of those who spin on the same word.
+  // The access queues behind the atomics of the workgroups that spin on the same word.
   if (op.protocol != LockProtocol::load_store) cost += run_.machine.gpu.poll_atomic_ns;
   if (op.protocol == LockProtocol::compare_and_swap) cost += flag.pollers * run_.machine.gpu.poll_atomic_ns;
   return cost * run_.moves.rates(wg.kernel).time_factor;
 }
 
-// Free signals that the workgroup has passed while its store was in flight.
+// Raises the free signals that the workgroup has passed while its store was in flight.
 void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
   Path path = wg.path;
   charge_store(path, wg, lost_ns, now);
@@ -52,7 +52,7 @@ void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
   }
 }
 
-// The counter is set: here at once, at a peer after the latency of the fabric.
+// Sets the counter: on the same GPU at once, on a peer after the latency of the fabric.
 void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now) {
   const std::int32_t rank = wg.rank;
   Arrival arrival{flag_of(op.rank, op), op.value, -1, op.change, path};
@@ -79,14 +79,14 @@ void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, 
   run_.queue.push(now + (run_.is_free(op) ? 0 : latency), {EventKind::flag_arrives, slot});
 }
 
-// Workgroups of its sort with which `wg` shares its compute unit, itself included.
+// Number of workgroups of the same kind on the compute unit of `wg`, itself included.
 std::int32_t& Engine::residents_of(const WorkgroupState& wg) {
   const Kernel& kernel = run_.schedule.kernels[wg.kernel];
   GpuState& gpu = run_.gpus[kernel.rank];
   return gpu.cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
 }
 
-// Where flags travel in the words of the data, the load that finds one is the load of the data.
+// If flags travel in the words of the data, the load that finds the flag is the load of the data.
 double Engine::poll_ns(const WorkgroupState& wg, const Op& op) const {
   if (run_.is_free(op)) return 0;
   if (op.scope == Scope::system && run_.moves.rates(wg.kernel).payload_share < 1) return 0;
@@ -143,7 +143,8 @@ void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double 
       visible +=
           arrival.from_die == die ? run_.machine.gpu.flag_same_die_ns : run_.machine.gpu.flag_cross_die_ns;
     }
-    // The waiter sees the flag with its first poll after that; polls follow each other since the wait began.
+    // The waiter sees the flag with the first poll after `visible`; polls follow each other from the start of
+    // the wait.
     const double period =
         poll_ns(wg, op) * (op.protocol == LockProtocol::compare_and_swap ? std::max(1, flag.pollers) : 1);
     --flag.pollers;

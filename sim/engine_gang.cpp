@@ -1,5 +1,5 @@
-// Kernels that start whole or not at all (Placement::gang), as after a cooperative launch. One that finds no
-// room waits; kernels launched later go ahead of it.
+// Kernels that start as a whole or not at all (Placement::gang), as after a cooperative launch. A gang
+// without room waits; kernels launched later go ahead of it.
 #include "sim/engine.hpp"
 
 namespace tritax::engine {
@@ -26,7 +26,7 @@ void Engine::start_gang(std::uint32_t k, double now) {
   for (const Placed& placed : places) send(placed, now);
 }
 
-// Likewise where places were given: each is next on its compute unit, and has room.
+// The same with given places: each workgroup is next on its compute unit, and has room.
 void Engine::start_gang_by_place(std::uint32_t k, double now) {
   const KernelState& state = run_.kernels[k];
   GpuState& gpu = run_.gpus[run_.schedule.kernels[k].rank];

@@ -22,10 +22,10 @@ void Engine::host_step(std::int32_t rank, double now) {
     if (run_.options.observer) run_.options.observer->host_op_started(rank, host.pc, now);
     const std::uint32_t pc = host.pc;
     double until = now;
-    if (!run_host_op(rank, program[pc], until)) return;  // somebody else will continue this host
+    if (!run_host_op(rank, program[pc], until)) return;  // another event continues this host
     ++host.pc;
     if (until > now) {
-      // The operation keeps the host busy; its end is told when it comes.
+      // The operation keeps the host busy; its end is reported at that time.
       run_.queue.push(until, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
       host.busy_op = pc;
       return;
@@ -35,10 +35,10 @@ void Engine::host_step(std::int32_t rank, double now) {
   host.wait = HostWait::done;
 }
 
-// When the driver lets a host thread launch that wants to at `now`: one thread of a node after the other.
-// Where launches are free each has its turn once: GPUs that all begin together would meet on links where
-// those that begin in turn do not, and that is not the launches' doing. A rank that stands for several of its
-// node is the last of them: the others begin before it, and launch as often.
+// When the driver lets a host thread that wants to launch at `now` launch: one thread of a node after
+// another. With free launches each thread takes its turn once: GPUs that all begin together would meet on
+// links where GPUs that begin in turn do not, and that is no effect of the launches. A rank that stands for
+// several ranks of its node takes the last turn: the other ranks begin before it, and launch as often.
 double Engine::turn_to_launch(std::int32_t rank, double now) {
   HostState& host = hosts_[static_cast<std::size_t>(rank)];
   const bool first = !host.has_launched;
@@ -101,7 +101,7 @@ bool Engine::run_host_op(std::int32_t rank, const HostOp& op, double& now) {
   TRITAX_ASSERT(false, "unknown host operation");
 }
 
-// The host continues with the path of the kernel it waited for, if that ended last.
+// The host continues with the path of the kernel it waited for, if the kernel ended last.
 void Engine::finish_synchronize(HostState& host, double now) {
   for (const StreamState& stream : host.streams) {
     if (!stream.used) continue;
@@ -122,8 +122,8 @@ bool Engine::streams_idle(const HostState& host) const {
   return true;
 }
 
-// Kernels of one profile with matrix tiles of one kind are one program, those without are another. What a GPU
-// runs is run again and again, so the first kernel comes after the last one.
+// Kernels of one profile with matrix tiles of one kind are one program, kernels without tiles are another. A
+// GPU runs its kernels repeatedly, so the first kernel follows the last one.
 void Engine::find_cold_code() {
   const auto same_code = [](const Kernel& a, const Kernel& b) {
     return a.profile == b.profile && a.tile == b.tile;
@@ -141,7 +141,7 @@ void Engine::find_cold_code() {
   }
 }
 
-// From the end of what comes before it in its stream.
+// Gap from the end of the previous work in the stream.
 double Engine::gap_before(std::int32_t kernel, bool in_graph) const {
   if (run_.options.counterfactual.free_launches) return 0;
   const Kernel& of = run_.schedule.kernels[static_cast<std::size_t>(kernel)];
@@ -174,7 +174,7 @@ void Engine::post(std::int32_t rank, std::int32_t stream, StreamState::Pending p
   start_next_in_stream(rank, stream);
 }
 
-// When what comes next in a stream can start, and the path that leads there.
+// The start of the next work in a stream, and the path that leads to it.
 double Engine::start_of(StreamState& stream, const StreamState::Pending& pending, Path& path) const {
   double start = pending.earliest_ns;
   path = pending.launch;
@@ -231,7 +231,7 @@ void Engine::stream_progressed(std::int32_t rank, double now) {
 void Engine::arrive_at_barrier(std::int32_t rank, double now) {
   at_barrier_.push_back(rank);
   if (at_barrier_.size() < hosts_.size()) return;
-  // `rank` came last: its path is everybody's.
+  // `rank` came last: all hosts continue with its path.
   const double until = now + host_costs_.barrier_ns;
   Path path = hosts_[rank].path;
   const bool harness = harness_barriers_[barriers_passed_++] != 0;
@@ -242,7 +242,7 @@ void Engine::arrive_at_barrier(std::int32_t rank, double now) {
     host.wait = HostWait::nothing;
     host.busy_op = host.pc++;
     host.has_launched =
-        host.has_launched && run_.alike_of_node == 1;  // those it stands for go on together again
+        host.has_launched && run_.alike_of_node == 1;  // the ranks that it stands for start together again
     run_.queue.push(until, {EventKind::host_step, static_cast<std::uint32_t>(waiting)});
   }
   at_barrier_.clear();

@@ -1,12 +1,13 @@
-// What an operation takes of the links: its place among those that copy, and its share of a full link.
+// Links that an operation uses: its place among the copies on them, and its share of a full link.
 #include "sim/engine.hpp"
 
 namespace tritax::engine {
 
-// Whether an operation stores over links that carry less the fewer do so. What the copy engine stores is left
-// out: it fills a link with fewer workgroups (tiles stored by 32 come to 350 GB/s on 2 H200, copies to 318),
-// though by 16 it comes to no more than 300 either (scenarios/measured/h200-2-filling.csv). Another node lies
-// behind a network, whose links are no GPU's. Nor do kernels count that fill a link however few they are.
+// Whether an operation stores over links that carry less with fewer stores. Stores by a sender
+// (engine_sender.cpp) are left out: they fill a link with fewer workgroups (tiles stored by 32 workgroups
+// reach 350 GB/s on 2 H200, copies 318), although 16 workgroups reach no more than 300 either
+// (scenarios/measured/h200-2-filling.csv). Another node lies behind a network, whose links are not those of a
+// GPU. Kernels that fill a link with any number of workgroups do not count either.
 bool Engine::crowds(const WorkgroupState& wg, const DataPath& path) const {
   if (!crowding_.any() || run_.costs_of(wg).tuned) return false;
   const std::int32_t per_node = run_.machine.gpus_per_node;
@@ -14,7 +15,7 @@ bool Engine::crowds(const WorkgroupState& wg, const DataPath& path) const {
          (path.kind == MoveKind::remote_copy || (path.kind == MoveKind::remote_store && !wg.has_sender));
 }
 
-// One more on the links of the sender and the receiver.
+// Adds a transfer to the links of the sender and the receiver.
 void Engine::join_crowd(DataPath& path) {
   const auto& edges =
       run_.topology.routes[static_cast<std::size_t>(path.rank)][static_cast<std::size_t>(path.peer)];

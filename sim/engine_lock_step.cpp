@@ -1,24 +1,24 @@
 // Matmuls that share operands and run together.
 //
-// Compute units share ports to the L2 (on an H100 24, of four or six compute units; Nsight Compute, Kernel
-// Profiling Guide, Hardware Model: L2 Request Coalescer). Those of one port that ask for the same bytes at
-// about the same time send one request for all of them, and get them at the same time. So neighbours go on in
-// lock step, as long as they wait for the same. What shows it, of products on an H100 and an H200
-// (scenarios/measured/h100-1-ports.csv, h100-1-lock-step.csv, and h200-1 likewise):
+// Compute units share ports to the L2 (24 ports of four or six compute units on an H100; Nsight Compute,
+// Kernel Profiling Guide, Hardware Model: L2 Request Coalescer). Compute units of one port that ask for the
+// same bytes at about the same time send one request, and get the bytes at the same time. So neighbours run
+// in lock step, as long as they wait for the same bytes. Evidence, from products on an H100 and an H200
+// (scenarios/measured/h100-1-ports.csv, h100-1-lock-step.csv, and the same files of h200-1):
 //
 //  - the L2 is full at 7.3 to 8.7 TB/s behind the coalescer (H100), when compute units receive up to 11.9;
-//  - neighbours that share what comes from memory start within some 0.2 us of each other after 30 tiles: who
-//    is late finds in the L2 what the first had to wait for. Of eight that share columns the first takes
-//    0.5 % longer than the mean, the last 0.9 to 1.2 % less (kCatchUp);
-//  - nothing of that where a workgroup's other operand is its own and comes from memory: if neighbours share
-//    rows of A, and columns of B are shared by workgroups far from each other, every request reaches the L2.
-//    The same tiles in an order in which neighbours share columns take 13 to 40 % less time;
+//  - neighbours that share data from memory start within some 0.2 us of each other after 30 tiles: a late
+//    neighbour finds in the L2 the bytes that the first had to wait for. Of eight that share columns the
+//    first takes 0.5 % longer than the mean, the last 0.9 to 1.2 % less (kCatchUp);
+//  - there is no such effect if a workgroup's other operand is its own and comes from memory: if neighbours
+//    share rows of A, and columns of B are shared by distant workgroups, every request reaches the L2. The
+//    same tiles in an order in which neighbours share columns take 13 to 40 % less time;
 //  - in lock step the matmuls of a pair differ by 0.1 to 0.6 % of their time, all by 0.7 to 2.5 %.
 //
-// Not modelled: a full L2 serves ports alike, so that compute units of a small one get up to a third more and
-// drift away from those they share operands with (h100-1-port-stamps.csv); and every third pair of a cluster
-// shares a port, in the order in which a grid fills it, where here neighbouring pairs do
-// (h100-2-link-shares.csv). docs/development/mechanisms.md says what came of that.
+// Not modelled: a full L2 serves ports equally, so compute units of a small port get up to a third more and
+// drift away from the units they share operands with (h100-1-port-stamps.csv); and every third pair of a
+// cluster shares a port, in the order in which a grid fills it, where the model has neighbouring pairs
+// (h100-2-link-shares.csv). docs/development/mechanisms.md has the effects.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -28,11 +28,11 @@
 namespace tritax::engine {
 
 namespace {
-constexpr double kJoins = 0.5;      // of the requests: those who share that much go on together
-constexpr double kCatchUp = 0.015;  // of the time of a matmul, who follows one that waits for memory
+constexpr double kJoins = 0.5;      // share of the requests that joined matmuls share
+constexpr double kCatchUp = 0.015;  // share of the time of a matmul behind one that waits for memory
 }  // namespace
 
-// As many compute units a port as can be, in pairs.
+// Distributes compute units over the ports evenly, in pairs.
 LockStep::LockStep(Run& run, const Luck& luck) : run_(run), luck_(luck) {
   const Gpu& gpu = run_.machine.gpu;
   const bool any = std::any_of(run_.profiles.begin(), run_.profiles.end(), [&](KernelProfile profile) {
@@ -53,8 +53,8 @@ std::size_t LockStep::readers_of(const WorkgroupState& wg, std::uint32_t slab) c
   return slab * ports + static_cast<std::size_t>(port_of_cu_[static_cast<std::size_t>(wg.cu)]);
 }
 
-// What is asked of the L2 by a matmul that starts now and would take `duration_ns` alone, and its luck: who
-// starts shortly behind another of the same port goes on with it.
+// Requests to the L2 of a matmul that starts now and would take `duration_ns` alone, and its random share: a
+// matmul that starts shortly behind another one of the same port continues with it.
 Coalesced LockStep::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulInputs& inputs,
                              std::uint32_t misses, double duration_ns, double now) {
   if (!coalesces(wg)) return {0, luck_.spread_of(wg, wg.pc)};
@@ -98,7 +98,7 @@ Coalesced LockStep::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulI
     readers.first_start_ns = now;
     readers.spread = spread;
     readers.from_memory = now - gpu.fetched_ns[slab] < latency_ns;
-    if (readers.running) return;  // who waits for that leader still does
+    if (readers.running) return;  // waiters of that leader still wait for it
     readers.leader = id;
     readers.leader_op = wg.pc;
     readers.leader_start_ns = now;
@@ -112,8 +112,8 @@ Coalesced LockStep::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulI
   return {level(with_a) | level(with_b) << kCoalescingBits, spread};
 }
 
-// Uniform in [0, 1), for the operations that the workgroups of a port carry out at the same time; the ports
-// of a GPU have values that are spread evenly.
+// Uniform in [0, 1), common to the operations that the workgroups of a port execute at the same time. The
+// values of the ports of a GPU are spread evenly.
 double LockStep::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op) const {
   const std::uint32_t first = run_.schedule.kernels[wg.kernel].workgroups[wg.number].first_op;
   std::uint32_t ordinal = op - first;
@@ -126,7 +126,7 @@ double LockStep::unit_random_of_port(const WorkgroupState& wg, std::uint32_t op)
   return place - std::floor(place);
 }
 
-// The luck of a matmul by itself, which is mostly that of its port.
+// The random share of a matmul alone: mostly that of its port.
 double LockStep::spread_in_port(const WorkgroupState& wg) const {
   if (run_.machine.gpu.matmul_spread == 0) return 1;
   const double of_port = unit_random_of_port(wg, wg.pc);
@@ -135,9 +135,9 @@ double LockStep::spread_in_port(const WorkgroupState& wg) const {
                  (2 * ((1 - kOwnSpread) * of_port + kOwnSpread * own) - 1);
 }
 
-// The service that a store of a finished tile gets of a full link. Neighbours get similar service: stamps of
+// The service weight of a store of a finished tile on a full link. Neighbours get similar service: stamps of
 // fused-sequential kernels on two H100 (scenarios/measured/h100-2-store-stamps.csv) have correlations of 0.57
-// to 0.91 within pairs, none between others.
+// to 0.91 within pairs, none between pairs.
 double LockStep::weight_in_port(const WorkgroupState& wg, std::uint32_t op) const {
   constexpr double kCommon = 0.6;  // of the variance of the logarithm
   if (run_.machine.fabric.arbitration_spread == 0) return 1;
@@ -151,7 +151,7 @@ double LockStep::weight_in_port(const WorkgroupState& wg, std::uint32_t op) cons
                     ServiceWeights::highest(run_.machine.fabric.arbitration_spread));
 }
 
-// A matmul that has done its work and follows another has not got the last bytes before that one has.
+// A finished matmul that follows a leader does not have its last bytes before the leader has them.
 bool LockStep::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
   if (!coalesces(wg)) return false;
   SenderState& sender = run_.sender_of(wg);
@@ -165,7 +165,7 @@ bool LockStep::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
   return true;
 }
 
-// The running matmul has all its bytes, and so have those who follow it.
+// The running matmul has all its bytes, and so have its followers.
 void LockStep::release_followers(const WorkgroupState& wg, std::uint32_t id, double now) {
   if (!coalesces(wg)) return;
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
@@ -183,7 +183,7 @@ void LockStep::release_followers(const WorkgroupState& wg, std::uint32_t id, dou
   }
 }
 
-// Of the bytes of an operand, what its requests ask of the L2.
+// Share of the bytes of an operand that its requests ask of the L2.
 double LockStep::l2_share(std::uint32_t level) {
   return 1 - static_cast<double>(level) / (kCoalescingLevels - 1);
 }

@@ -1,6 +1,6 @@
-// Matmuls that share operands and run together: which neighbours go on in lock step, what they ask of the L2,
-// and whose luck they have. Owns the ports of compute units; touches what a GPU's readers of slabs, and the
-// workgroups that wait for the first of them, are at.
+// Matmuls that share operands and run together: which neighbours run in lock step, which bytes they ask of
+// the L2, and which random share they draw. LockStep owns the ports of compute units. It changes the state of
+// a GPU's readers of slabs, and of workgroups that wait for the first reader.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace tritax::engine {
 
-// How far the requests of a matmul for an operand coalesce with those of others, in so many steps.
+// How far the requests of a matmul for an operand coalesce with requests of other matmuls, in levels.
 inline constexpr std::uint32_t kCoalescingBits = 2;
 inline constexpr std::uint32_t kCoalescingLevels = 1u << kCoalescingBits;
 
-struct Coalesced {           // what a matmul asks of the L2
-  std::uint32_t levels = 0;  // in kCoalescingLevels, of A and, shifted, of B
-  double spread = 1;         // of its time, see Luck::spread_of()
+struct Coalesced {           // requests of a matmul to the L2
+  std::uint32_t levels = 0;  // in kCoalescingLevels: of A, and shifted, of B
+  double spread = 1;         // relative to the mean duration, see Luck::spread_of()
 };
 
 class LockStep {
  public:
   LockStep(Run& run, const Luck& luck);
 
-  // Whether the matmuls of its kernel join requests with those of neighbours.
+  // Whether matmuls of the kernel of `wg` coalesce requests with neighbours.
   bool coalesces(const WorkgroupState& wg) const {
     return !port_of_cu_.empty() && run_.costs_of(wg).l2_coalescing_ns > 0;
   }
@@ -42,7 +42,7 @@ class LockStep {
 
   Run& run_;
   const Luck& luck_;
-  std::vector<std::int32_t> port_of_cu_;  // to the L2; empty: matmuls do not coalesce
+  std::vector<std::int32_t> port_of_cu_;  // port to the L2; empty: matmuls do not coalesce
 };
 
 }  // namespace tritax::engine

@@ -12,7 +12,7 @@ Luck::Luck(const Run& run) : run_(run), weights_(run.machine.fabric.arbitration_
 }
 
 void Luck::count_added() {
-  // As the run that stands for it counts them, where one stands for several.
+  // Counted as in the run that stands for all, if one rank stands for several.
   const auto counted_as = [&](std::size_t o) {
     return run_.alike.op_of != nullptr ? std::size_t{(*run_.alike.op_of)[o]} : o;
   };
@@ -35,16 +35,17 @@ void Luck::index_items() {
   }
 }
 
-// Equal matmuls do not take the same time, for their operands are nearer to some compute units than to
-// others (spread_width()).
+// Equal matmuls take different times, because their operands are nearer to some compute units than to others
+// (spread_width()).
 double Luck::spread_of(const WorkgroupState& wg, std::uint32_t op) const {
   if (run_.machine.gpu.matmul_spread == 0) return 1;
   return 1 + spread_width(run_.machine.gpu, run_.costs_of(wg)) * (2 * unit_random(draw_of(wg.id, op)) - 1);
 }
 
-// What chance knows an operation by. A run without boundaries draws the same as the run with them.
+// The identity of an operation for random draws. A run without boundaries draws the same as the run with
+// them.
 std::uint64_t Luck::draw_of(std::uint32_t id, std::uint32_t op) const {
-  // Who draws an item is chance itself; its place among the operations tells it from all others.
+  // Which workgroup draws an item is random itself; the place among the operations identifies the item.
   id = run_.has_items && of_item_[op] != 0 ? kNobody : lucky_workgroup(id);
   const std::uint32_t added = added_before(op);
   if (run_.alike.op_of != nullptr) op = (*run_.alike.op_of)[op];
@@ -57,8 +58,8 @@ double Luck::unit_random(std::uint64_t what) const {
   return static_cast<double>(mix(mix(run_.options.seed) ^ what) >> 11) * 0x1.0p-53;
 }
 
-// Equal requesters do not get equal service on a full link; every transfer has its own weight, drawn from the
-// seed and the operation. Where what a workgroup copies to one peer is one transfer, it has one weight.
+// Equal requesters do not get equal service on a full link: every transfer has its own weight, drawn from the
+// seed and the operation. If all copies of a workgroup to one peer are one transfer, they have one weight.
 double Luck::service_weight(const WorkgroupState& wg, std::uint32_t op) const {
   if (run_.machine.fabric.arbitration_spread == 0) return 1;
   const bool channel = run_.costs_of(wg).tuned && run_.schedule.ops[op].kind == OpKind::copy;
@@ -73,7 +74,7 @@ double Luck::service_weight(const WorkgroupState& wg, std::uint32_t op) const {
   return weights_.at(unit_random(draw));
 }
 
-// For as long as it runs, and again where it is given the same tiles.
+// Constant while the workgroup runs, and equal if it gets the same tiles again.
 double Luck::pace_of(const WorkgroupState& wg) const {
   return 1 + run_.machine.gpu.attend_spread * (2 * unit_random(1ULL << 62 | lucky_workgroup(wg.id)) - 1);
 }

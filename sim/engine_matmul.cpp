@@ -4,8 +4,8 @@
 
 namespace tritax::engine {
 
-// Of a matmul or attend, of `sharers` on its compute unit: they share its matrix cores, but fill each other's
-// bubbles. Those of an attend are also its waits.
+// Duration of a matmul or attend with `sharers` workgroups on its compute unit: they share its matrix cores,
+// but fill each other's bubbles. The bubbles of an attend include its waits.
 double work_ns(const MatmulShape& shape, std::int32_t sharers, std::uint32_t misses, double clock) {
   if (shape.attends) {
     const double l2 = l2_parts(misses), llc = llc_parts(misses);
@@ -19,7 +19,7 @@ double work_ns(const MatmulShape& shape, std::int32_t sharers, std::uint32_t mis
   return shape.cost.compute_ns / (clock * together);
 }
 
-// How long the operands of a matmul take to arrive at least, one stage after the other.
+// The least time in which the operands of a matmul arrive, one stage after another.
 double arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
   if (shape.attends) {
     const double l2 = l2_parts(misses), llc = llc_parts(misses);
@@ -29,11 +29,11 @@ double arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
   return (misses & (1 | 2)) != 0 ? shape.from_llc_ns : 0;
 }
 
-// What a matmul takes longer, of `compute_ns` if its operands were there, because some of them displace what
-// has to be written back first: they arrive after all of that, even where the memory has room for reads and
-// writes at once. Streams of operands show it: after their caches were overwritten, H100 take 6 to 9 us
-// longer for 67 and 134 MB by 16 and 32 workgroups that have three or four stages on their way, 5 to 8 us for
-// 553 MB by all, which is what the writing takes; those with more stages take less
+// Delay of a matmul, which takes `compute_ns` with present operands, because some operands displace data that
+// has to be written back first: these operands arrive after all of the writing, even if the memory has room
+// for reads and writes at once. Streams of operands show this: after their caches were overwritten, H100 take
+// 6 to 9 us longer for 67 and 134 MB by 16 and 32 workgroups with three or four stages in flight, and 5 to 8
+// us for 553 MB by all workgroups, which is the time of the writing; workgroups with more stages take less
 // (scenarios/measured/h100-4-microbench.csv).
 double written_first_ns(const MatmulShape& shape, const Missed& missed, double compute_ns) {
   if (missed.write_back_ns <= 0) return 0;

@@ -14,7 +14,7 @@ void Engine::step(std::uint32_t id, double now) {
   WorkgroupState& wg = run_.workgroups[id];
   while (wg.pc < wg.end || (!wg.sender_busy && goes_back_to_claim(wg, id))) {
     const Op& op = run_.schedule.ops[wg.pc];
-    // One workgroup of thousands: it will have left the caches by the next event.
+    // One workgroup of thousands: its next operation leaves the caches before the next event.
     __builtin_prefetch(&op + 1);
     if (op.kind == OpKind::signal && run_.is_free(op) && wg.store_in_flight && !wg.has_sender) {
       ++run_.totals.tile_operations;
@@ -47,10 +47,10 @@ void Engine::step(std::uint32_t id, double now) {
   finish_workgroup(id, now);
 }
 
-// One store of a workgroup is in flight at a time, and none behind a barrier, which all waves reach once what
-// they stored can be read. Where loads go out behind stores, or return in one order with them, so does the
-// load that polls a flag. Operands of a matmul that only queue behind stores are held up for as long as the
-// stores wait, see engine_sender.cpp.
+// A workgroup has one store in flight at a time, and none behind a barrier, which all waves reach once their
+// stores can be read. If loads go out behind stores, or return in one order with them, so does the load that
+// polls a flag. Operands of a matmul that only queue behind stores are held up for as long as the stores
+// wait, see engine_sender.cpp.
 bool Engine::waits_for_store(const WorkgroupState& wg, const Op& op) const {
   if (!wg.store_in_flight || (op.kind == OpKind::wait && run_.is_free(op))) return false;
   if (drains(op) || (run_.machine.gpu.loads_wait_for_stores && loads(op.kind))) return true;
@@ -113,8 +113,8 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const MatmulShape& shape = run_.shapes[shape_id];
   const double clock = clock_factor(gpu, shape.dtype);
   const double slowed = std::min(1.0, clock);
-  // What stores waited before is none of this matmul's time; its first operands have been fetched before the
-  // stores of the tile before it.
+  // Earlier waiting of stores does not delay this matmul; its first operands were fetched before the stores
+  // of the previous tile.
   wg.held_up_ns = -shape.fetched_ns / slowed;
   count_matrix_cu(gpu, wg.cu, +1, now);
 
@@ -143,8 +143,8 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
               missed.llc_bytes);
   update_clock(rank);
   const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, missed, coalesced.levels);
-  // Alone, at the clock that all who work by now leave, at most that of a fully busy GPU: a slower run has
-  // met contention, not a busier chip.
+  // The time alone is at the clock that all running matmuls leave, at most the clock of a fully busy GPU: a
+  // slower run has met contention, not a busier chip.
   const double clock_now = std::min(1.0, clock_factor(gpu, shape.dtype));
   wg.op_alone_ns = std::max(work_ns(shape, sharers, missed.bits, clock_now), least_ns) +
                    shape.cost.prologue_ns + held_up_ns;
@@ -155,8 +155,8 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   look_ahead(wg, now);
 }
 
-// A matmul that has done its work may still lack what another fetches, or what stores hold up; true if that
-// takes time.
+// A finished matmul may still lack operands that another matmul fetches, or that stores hold up; true if
+// waiting for them takes time.
 bool Engine::lacks_operands(std::uint32_t id, double now) {
   WorkgroupState& wg = run_.workgroups[id];
   if (lock_step_.awaits_leader(wg, id)) return true;
@@ -187,7 +187,8 @@ void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change
   gpu.matrix_busy_ns -= more * now;
 }
 
-// Whether an operation is a copy out of own memory that overlaps no other: none is right before it.
+// Whether an operation is a lone copy: it reads own memory, and no copy is right before it that it could
+// overlap.
 bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const Move& move) const {
   if (!move.copies_own()) return false;
   const std::uint32_t first = run_.begin_of_program(wg, op_index);
@@ -199,15 +200,15 @@ bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, cons
   return before == first || run_.schedule.ops[before - 1].kind != OpKind::copy;
 }
 
-// Whether an operation goes on with the search of the load right before it.
+// Whether an operation continues the search of the load right before it.
 bool Engine::is_next_probe(const WorkgroupState& wg, std::uint32_t op_index) const {
   const Op& op = run_.schedule.ops[op_index];
   if (op.kind != OpKind::load || op_index == run_.begin_of_program(wg, op_index)) return false;
   return goes_on_search(run_.schedule.ops[op_index - 1], op);
 }
 
-// What a lone copy takes longer beside matmuls, by the number of compute units that are at one. In eighths of
-// these: every other value is another class of transfers.
+// Extra time of a lone copy beside matmuls, by the number of compute units with a running matmul. In eighths
+// of the compute units: every other value is another class of transfers.
 void Engine::find_busy_copies() {
   constexpr double kParts = 8;
   for (std::int32_t cus = 0; cus <= run_.machine.gpu.cu_count(); ++cus) {
@@ -216,7 +217,7 @@ void Engine::find_busy_copies() {
   }
 }
 
-// What one workgroup moves in a transfer that nothing holds up.
+// The rate of one workgroup in a transfer that nothing holds up.
 double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) const {
   const KernelCosts& costs = run_.costs_of(wg);
   const GpuState& gpu = run_.gpus[path.rank];
@@ -226,7 +227,7 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
              is_lone_copy(wg, op_index, path);
   met.probes = is_next_probe(wg, op_index);
   met.busy_share = busy_copy_share_[static_cast<std::size_t>(gpu.busy_matrix_cus)];
-  // Compute units issue in cycles, of a clock that is lower while matrix cores are at work.
+  // Compute units issue at a clock that is lower while matrix cores are busy.
   if (multiplies) met.clock_share = gpu.clock_share;
   return run_.moves.gb_per_s_alone(run_.schedule.kernels[wg.kernel], run_.schedule.ops[op_index], path, met);
 }
@@ -242,7 +243,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   if (counts) join_crowd(path);
   const std::int32_t class_id = data_class(path);
   const double alone = bytes / path.cap_gb_per_s;
-  // A load exists only to fetch its tile, a copy waits for its first bytes.
+  // A load only fetches its tile, a copy waits for its first bytes.
   const double reread = !path.rereads ? 0 : asynchronous ? std::min(alone, read_latency_ns(path)) : alone;
   const bool remote = path.peer != path.rank;
   double TimeAccount::*part = remote ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
@@ -272,8 +273,8 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
     wg.op_part = part;
     wg.waiting = Waiting::activity;
   }
-  // Who has a link for itself gets what it asks for. A class has one level for all its activities, so this is
-  // decided once, when the transfer starts.
+  // A transfer that has a link for itself gets its full rate. A class has one level for all its activities,
+  // so this is decided once, when the transfer starts.
   const bool common = path.kind == MoveKind::remote_store && wg.has_sender && lock_step_.coalesces(wg);
   const double weight = !run_.fluid.contended(class_id) ? 1
                         : common                        ? lock_step_.weight_in_port(wg, op_index)

@@ -1,10 +1,10 @@
-// The least time that a run still takes: what lets a search stop a hopeless simulation long before its clock
-// has passed the limit.
+// The least remaining time of a run: it lets a search stop a hopeless simulation long before the clock has
+// passed the limit.
 //
 // Operations of a workgroup follow each other, kernels of a stream follow each other, and hosts wait for them
-// and for one another. None of these can be faster than alone, matmuls at the present clock, which only falls
-// during a run (update_clock), what moves data at the boost clock; and what shares a compute unit, a link or
-// a memory only gets slower by it.
+// and for one another. None of these can be faster than alone: matmuls at the present clock, which only falls
+// during a run (update_clock), data moves at the boost clock; sharing a compute unit, a link or a memory only
+// makes them slower.
 #include <algorithm>
 #include <cmath>
 
@@ -15,12 +15,12 @@
 namespace tritax::engine {
 
 namespace {
-// What takes exactly as long as the limit must not miss it because times were added in another order.
+// A run of exactly the limit must pass, even if its times are added in another order.
 constexpr double kRoundedUp = 1 + 1e-10;
 }  // namespace
 
-// Shortest time of an operation that moves data: alone on its compute unit, out of the nearest memory, at the
-// boost clock, and with its own arbitration weight, should the link be full.
+// Shortest time of an operation that moves data: alone on its compute unit, from the nearest memory, at the
+// boost clock, and with its own arbitration weight in case the link is full.
 double Engine::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
                                 std::uint32_t op_index) const {
   const Op& op = run_.schedule.ops[op_index];
@@ -32,15 +32,15 @@ double Engine::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
                             .probes = is_next_probe(wg, op_index)};
   const double rate = run_.moves.gb_per_s_alone(kernel, op, move, best);
   if (rate <= 0) return 0;
-  // What a port gives a store is known when the workgroup has a compute unit.
+  // The weight of a store in its port is unknown before the workgroup has a compute unit.
   const bool of_port = lock_step_.coalesces(wg) && op.kind == OpKind::store && kernel.tile.m > 0;
   const double weight = of_port ? ServiceWeights::highest(run_.machine.fabric.arbitration_spread)
                                 : luck_.service_weight(wg, op_index);
   return tile_bytes(run_.schedule, op) / rate / std::max(1.0, weight);
 }
 
-// Fills `rest_ns_` and `tail_ns_`. What waits for a flag that only one operation raises goes on after it: the
-// waits are known after the first pass, and what raises their flags is looked at once more.
+// Fills `rest_ns_` and `tail_ns_`. Operations behind a wait for a flag that only one signal raises follow
+// that signal: the first pass finds the waits, the second adds them to their signals.
 void Engine::index_outlook() {
   rest_ns_.assign(run_.schedule.ops.size(), 0.0);
   least_read_ns_ = std::min(run_.machine.gpu.l2_latency_ns, run_.machine.gpu.hbm_latency_ns);
@@ -56,12 +56,12 @@ void Engine::index_outlook() {
   const auto find_waits = [&](const WorkgroupState& state) {
     const Kernel& kernel = run_.schedule.kernels[state.kernel];
     index_rest(kernel, state, nullptr);
-    bool sure = true;  // what follows a claim may be skipped
+    bool sure = true;  // operations behind a claim may be skipped
     for (std::uint32_t o = state.pc; o < state.end; ++o) {
       const Op& op = run_.schedule.ops[o];
       if (op.kind == OpKind::signal) {
         flags[flag_of(op.rank, op)].signals +=
-            sets_flag(op) ? 2 : 1;  // nobody waits for one of several alone
+            sets_flag(op) ? 2 : 1;  // no waiter waits for one of several signals alone
         raises[state.kernel] = 1;
       } else if (op.kind == OpKind::claim) {
         sure = false;
@@ -81,9 +81,9 @@ void Engine::index_outlook() {
 }
 
 // Fills `rest_ns_` for one workgroup: from the start of each operation to the end of the workgroup, with
-// matmuls at the clock under full load; with `flags` also to the end of those that wait for it, as far as
-// that is later than its own kernel's. What follows a claim may be skipped and counts nothing; what a claim
-// draws is known only then, but each item takes its own time, from wherever it begins.
+// matmuls at the clock under full load; with `flags` also to the end of the workgroups that wait for it, if
+// that is later than the end of its own kernel. Operations behind a claim may be skipped and count nothing;
+// the item of a claim is unknown before the claim, but each item takes its own time, from any start.
 void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
                         const std::vector<FlagOutlook>* flags) {
   const bool matmuls_drain = run_.machine.gpu.loads_wait_for_stores && !state.has_sender;
@@ -96,7 +96,7 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       rest = rest_of_drain = 0;
     } else if (multiplies(op.kind)) {
       const MatmulCost& cost = run_.shapes[run_.inputs_of_op[o].shape].cost;
-      // Who goes in lock step with others has mostly their luck.
+      // A matmul in lock step with others has mostly their random share.
       const double luck = op.kind == OpKind::attend     ? 1 + run_.machine.gpu.attend_spread
                           : lock_step_.coalesces(state) ? most_luck(run_.machine.gpu, run_.costs.of(kernel))
                                                         : luck_.spread_of(state, o);
@@ -109,22 +109,22 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
         rest = std::max(rest, release + rest_of_waiters((*flags)[flag_of(op.rank, op)], state));
       if (!sent && drains(op)) rest_of_drain = rest;
     } else if (op.kind == OpKind::wait) {
-      // Of its own GPU it sees a flag with the first poll at the earliest.
+      // A wait for a flag of its own GPU takes at least one poll.
       if (op.scope != Scope::system) rest += poll_ns(state, op);
     } else if (!sent) {
       const double ns = shortest_move_ns(kernel, state, o);
       rest = is_asynchronous(op.kind) ? std::max(rest, ns + rest_of_drain) : rest + ns;
       if (is_asynchronous(op.kind)) rest_of_drain = rest;
-    }  // else carried out beside what follows; the wait for the staging area is not counted
+    }  // else: runs beside the next operations; the wait for the staging area does not count
     rest_ns_[o] = rest;
   }
 }
 
-// From when a flag is raised to the end of who waits for it, counted as if that were the end of `raiser`.
+// From the raise of a flag to the end of its waiter, counted as if that were the end of `raiser`.
 double Engine::rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const {
   if (flag.signals != 1 || flag.rest_ns == 0) return 0;
   const double later = tail_ns_[flag.kernel] - tail_ns_[raiser.kernel];
-  // look_ahead divides by the clock, which must not make a difference below zero smaller.
+  // look_ahead divides by the clock, which must not make a negative difference smaller.
   return flag.rest_ns + (later < 0 ? later * highest_clock_factor_ : later);
 }
 
@@ -179,7 +179,7 @@ void Engine::index_tails() {
   }
 }
 
-// As of a workgroup of whom nothing is known but its kernel and the item that it has just drawn.
+// A workgroup of which only the kernel and the drawn item are known.
 WorkgroupState Engine::at_item(std::uint32_t k, const Item& item) const {
   WorkgroupState wg = run_.at_start(k, 0);
   wg.pc = item.first_op;
@@ -187,7 +187,7 @@ WorkgroupState Engine::at_item(std::uint32_t k, const Item& item) const {
   return wg;
 }
 
-// Of a kernel, at the highest clock.
+// The least time of a kernel at the highest clock.
 double Engine::least_kernel_ns(std::size_t kernel) const {
   double least = 0;
   for (const Workgroup& workgroup : run_.schedule.kernels[kernel].workgroups) {
@@ -199,7 +199,7 @@ double Engine::least_kernel_ns(std::size_t kernel) const {
   return least / highest_clock_factor_;
 }
 
-// Over the load clock, of all that is multiplied here.
+// The highest clock over the load clock, for the matmuls of the run.
 double Engine::highest_clock_factor() const {
   double factor = 1;
   for (const MatmulShape& shape : run_.shapes) {
@@ -214,7 +214,7 @@ void Engine::look_ahead(const WorkgroupState& wg, double now) {
   if (rest_ns_.empty()) return;
   const double left = run_.options.give_up_after_ns * kRoundedUp - now - tail_ns_[wg.kernel];
   if (rest_ns_[wg.pc] <= left) return;  // in time even at the clock under full load
-  // What it is followed by may multiply on another GPU, whose clock has fallen less.
+  // Later operations may multiply on another GPU, whose clock has fallen less.
   double clock = 1;
   for (const GpuState& gpu : run_.gpus) {
     for (const MatmulShape& shape : run_.shapes) clock = std::max(clock, most_clock_factor(gpu, shape.dtype));

@@ -1,5 +1,5 @@
-// What is found in the caches of a region that overlaps others without being the same; see region_cells.hpp.
-// Of each cell a record says what else one says of a tile.
+// Cache hits of a region that overlaps others in part; see region_cells.hpp. A record per cell replaces the
+// record per tile.
 #include "sim/engine.hpp"
 
 namespace tritax::engine {
@@ -11,8 +11,8 @@ std::vector<TileRecord>& Engine::cells_of(std::int32_t rank, std::int32_t buffer
   return table;
 }
 
-// A region comes from several memories at once: its first bytes after the latency that they have in the mean.
-// It counts as read again if most of it has been written before.
+// A region comes from several memories at once: its first bytes arrive after the mean latency of these
+// memories. It counts as a re-read if most of it has been written before.
 void Engine::read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rect, DataPath& path,
                         double now) {
   const std::int32_t rank = wg.rank;
@@ -58,7 +58,7 @@ void Engine::count_cells(CacheTraffic& read) const {
   read.hbm_read_bytes += bytes_read(Level::hbm);
 }
 
-// The running store, all of which the caches have taken, one cell after the other.
+// Notes the running store, which the caches have taken, cell by cell.
 void Engine::note_cells_written(const WorkgroupState& wg, double now) {
   const Op& op = run_.schedule.ops[wg.store_op];
   if (!region_cells_.has(op.buffer)) return;
@@ -76,7 +76,7 @@ void Engine::note_cells_written(const WorkgroupState& wg, double now) {
   });
 }
 
-// By a copy engine: behind the L2s.
+// Notes a write by a copy engine, behind the L2s.
 void Engine::note_cells_copied(const Op& op, const Path& path, double now) {
   const std::int32_t rank = run_.home(op.rank);
   const double llc_mark = run_.gpus[static_cast<std::size_t>(rank)].llc.mark(now);

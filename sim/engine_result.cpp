@@ -1,4 +1,4 @@
-// How a run ends: with what it found, or with who waits for what.
+// The end of a run: results, or the report of a stall.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ SimulationResult Engine::result(double now) {
     const GpuState& gpu = run_.gpus[out.ranks.size()];
     rank.kernels_ns = gpu.first_start_ns < 0 ? 0 : std::max(0.0, gpu.last_end_ns - gpu.first_start_ns);
     rank.cu_busy_ns = gpu.cu_busy_ns;
-    // Of a run that was given up some are still busy.
+    // In a run that gave up, some compute units are still busy.
     rank.matrix_busy_ns = (gpu.matrix_busy_ns + gpu.busy_matrix_cus * now) / run_.machine.gpu.cu_count();
     rank.matrix_clock_ghz = gpu.power.clock_ghz;
     rank.matrix_work = gpu.power.work;
@@ -108,7 +108,7 @@ SimulationResult Engine::result(double now) {
   return out;
 }
 
-// What ranks did that are alike those that were simulated.
+// Copies the results of simulated ranks to the ranks that are alike.
 void Engine::copy_to_alike(SimulationResult& out) const {
   const std::int32_t times = run_.schedule.ranks / run_.simulated_ranks;
   const std::size_t rows = out.caches.size();

@@ -31,7 +31,7 @@ Run::Run(const Schedule& of_schedule, const Machine& on_machine, const Simulatio
 GpuState::GpuState(const Gpu& gpu)
     : dispatcher(gpu),
       llc(gpu.llc_bytes, gpu.hbm_gb_per_s),
-      // Any one die may take all that is behind the L2s.
+      // A single die may take the whole bandwidth behind the L2s.
       l2(static_cast<std::size_t>(gpu.xcds),
          ReuseCache(gpu.l2_bytes, gpu.llc_bytes > 0 ? gpu.llc_gb_per_s : gpu.hbm_gb_per_s)),
       atomic_pollers(static_cast<std::size_t>(gpu.xcds), 0),

@@ -1,5 +1,6 @@
-// What all parts of the engine share: the inputs of a run, the two sources of events, and the states of GPUs,
-// kernels and workgroups. A part holds a reference to it; what only that part needs to know it owns itself.
+// The state that all parts of the engine share: the inputs of a run, the two sources of events, and the
+// states of GPUs, kernels and workgroups. Each part holds a reference to Run, and owns the state that only it
+// needs.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +24,7 @@ struct Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // By how its kernel is written.
+  // Costs of the profile of the workgroup's kernel.
   const KernelCosts& costs_of(const WorkgroupState& wg) const { return costs[wg.profile]; }
   // The rank that is simulated in place of `rank`.
   std::int32_t home(std::int32_t rank) const {
@@ -33,10 +34,10 @@ struct Run {
   const GpuState& gpu_of(std::int32_t rank) const { return gpus[static_cast<std::size_t>(home(rank))]; }
   SenderState& sender_of(const WorkgroupState& wg) { return senders[&wg - workgroups.data()]; }
   const SenderState& sender_of(const WorkgroupState& wg) const { return senders[&wg - workgroups.data()]; }
-  // Of a signal or wait: it stands for order and costs nothing.
+  // Whether a signal or wait is on a free flag: it only stands for order and costs nothing.
   bool is_free(const Op& op) const { return op.flag == free_flag; }
 
-  // Of a workgroup that begins.
+  // The state of a workgroup that begins.
   WorkgroupState at_start(std::uint32_t kernel, std::uint32_t number) const;
   void start_over(WorkgroupState& wg, std::uint32_t kernel, std::uint32_t number) const;
   // The first operation of the workgroup or item that `op` belongs to.
@@ -53,32 +54,32 @@ struct Run {
   const Schedule& schedule;
   const Machine& machine;
   const CostTable costs;
-  const std::vector<KernelProfile> profiles;  // of the kernels
+  const std::vector<KernelProfile> profiles;  // of the kernels of the schedule
   const SimulationOptions options;
   const Alike alike;
-  const std::int32_t simulated_ranks;  // the first; all unless nodes or ranks are alike
-  const std::int32_t alike_of_node;    // ranks of a node that each of these stands for: 1 unless ranks are
+  const std::int32_t simulated_ranks;  // the first ranks; all ranks unless nodes or ranks are alike
+  const std::int32_t alike_of_node;    // ranks of a node per simulated rank; 1 unless ranks are alike
   const Topology topology;
   const MoveCosts moves;
-  const std::int32_t free_flag;  // array of kTileDependences; -2: there is none
+  const std::int32_t free_flag;  // array of kTileDependences; -2: no such array
 
-  const bool has_items;  // any kernel has
+  const bool has_items;  // whether any kernel has items
 
   FluidNetwork fluid;
   EventQueue<Event> queue;
   std::vector<GpuState> gpus;
   std::vector<KernelState> kernels;
-  std::vector<WorkgroupState> workgroups;  // on a compute unit; wg and id count places; never moves
-  std::vector<SenderState> senders;        // of workgroups, in the same places
+  std::vector<WorkgroupState> workgroups;  // on compute units; wg and id are indices; entries never move
+  std::vector<SenderState> senders;        // of workgroups, with the same index
   std::vector<MatmulShape> shapes;
   std::vector<MatmulInputs> inputs_of_op;
   CacheCounters traffic;
   SimulationResult totals;
 };
 
-// Splits the duration of an activity: what it takes alone, of which first the reading of intermediates, and
-// what others or a full resource added. Of the latter `wire_ns` were spent waiting for links, and what the
-// path sees of it is wire in the same share; of unequal service on a link it is contention.
+// Splits the duration of an activity: the time that it takes alone, of which the first `reread` reads
+// intermediates, and the time that contention or a full resource adds. `wire_ns` of the added time is the
+// wait for links. The path sees the same share of it as wire time; the rest is contention.
 inline void charge_activity(Path& path, double start, double reread, double alone, double TimeAccount::*part,
                             double wire_ns, double now) {
   path.charge(&TimeAccount::locality_ns, std::min(now, start + reread));
@@ -90,7 +91,7 @@ inline void charge_activity(Path& path, double start, double reread, double alon
   path.charge(&TimeAccount::contention_ns, now);
 }
 
-// Of the store in flight of a workgroup.
+// Charges the store in flight of a workgroup.
 inline void charge_store(Path& path, const WorkgroupState& wg, double lost_ns, double now) {
   charge_activity(path, wg.store_start_ns, wg.store_reread_ns, wg.store_alone_ns, wg.store_part,
                   lost_ns - wg.store_lost_ns, now);

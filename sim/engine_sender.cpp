@@ -1,11 +1,11 @@
 // Stores beside the matmuls of their workgroup.
 //
-// Where the GPU has asynchronous tile stores (Gpu::async_tile_store), a workgroup of a matmul kernel puts a
-// finished tile into a staging area in LDS, once for all ranks it goes to; waves of their own, the sender,
-// store it from there and raise the flags, in program order, while the matrix cores go on. The sender
+// If the GPU has asynchronous tile stores (Gpu::async_tile_store), a workgroup of a matmul kernel puts a
+// finished tile into a staging area in LDS, once for all ranks it goes to. Separate waves, the sender, store
+// the tile from there and raise the flags, in program order, while the matrix cores continue. The sender
 // therefore follows the workgroup through the same list of operations: it has stored and signalled everything
-// before SenderState::pc. The staging area holds one tile, so the next tile waits until the sender has
-// carried the last one away; all other operations wait until the sender is idle.
+// before SenderState::pc. The staging area holds one tile, so the next tile waits until the sender has stored
+// the last one; all other operations wait until the sender is idle.
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -45,17 +45,17 @@ bool Engine::waits_for_sender(const WorkgroupState& wg, const Op& op) const {
 
 // Requests of a compute unit leave through one queue: until a store to a peer has left, on a full link or at
 // its own pace, few of the operand loads behind it get through, and the matmul waits for them once it has
-// used up what LDS holds. Measured on 2 H200 (`tritax-gpu run --timeline` of fused schedules in which every
-// store to the peer is repeated into two further buffers), 9856x4032x7296 a GPU, tiles of 128x128: matmuls of
-// 43 us took 49 beside stores of 7 us, and 63 beside those that the link kept for 23. A store to memory only
-// does so for as long as it waits.
+// used up the data in LDS. Measured on 2 H200 (`tritax-gpu run --timeline` of fused schedules in which every
+// store to the peer is repeated into two further buffers), 9856x4032x7296 per GPU, tiles of 128x128: matmuls
+// of 43 us took 49 us beside stores of 7 us, and 63 us beside stores that the link kept for 23 us. A store to
+// memory has this effect only while it waits.
 bool Engine::keeps_loads_waiting(const WorkgroupState& wg) const {
   return run_.machine.gpu.loads_queue_behind_stores && wg.store_in_flight && wg.store_rank != wg.rank;
 }
 
-// Of the loads that would come without the store. Measured likewise: with K = 1152 and the link always full,
-// matmuls of 8.6 us end 3.6 us behind stores of 30 us instead of 6.2, with tiles of 128x256 those of 13.7 us
-// 7.6 us behind stores of 60 instead of 11.
+// Share of the loads that get through beside the store. Measured in the same way: with K = 1152 and the link
+// always full, matmuls of 8.6 us end 3.6 us behind stores of 30 us instead of 6.2, with tiles of 128x256
+// matmuls of 13.7 us end 7.6 us behind stores of 60 us instead of 11.
 constexpr double kLoadsBesideStores = 0.1;
 
 void Engine::note_store_wait(WorkgroupState& wg, double now) {
@@ -70,7 +70,7 @@ void Engine::note_store_wait(WorkgroupState& wg, double now) {
   }
 }
 
-// A matmul has its operands but for what was held up; true if that takes time.
+// A matmul has all operands except those that stores held up; true if waiting for them takes time.
 bool Engine::holds_up_matmul(std::uint32_t id, double now) {
   WorkgroupState& wg = run_.workgroups[id];
   note_store_wait(wg, now);
@@ -84,7 +84,7 @@ bool Engine::holds_up_matmul(std::uint32_t id, double now) {
   return true;
 }
 
-// Here the loads of the matmul that waits for them have come beside the stores, unless stores left before.
+// The loads of the waiting matmul have come beside the stores, unless stores left before.
 void Engine::loads_trickled(std::uint32_t id, double now) {
   WorkgroupState& wg = run_.workgroups[id];
   if (wg.waiting != Waiting::loads) return;
@@ -92,7 +92,7 @@ void Engine::loads_trickled(std::uint32_t id, double now) {
   if (!later(now + wg.held_up_ns / kLoadsBesideStores, now)) load_the_rest(id, now);
 }
 
-// Nothing keeps the loads of the matmul waiting any longer, and it will have them all.
+// No store delays the loads of the matmul any longer; it gets all of them.
 void Engine::load_the_rest(std::uint32_t id, double now) {
   WorkgroupState& wg = run_.workgroups[id];
   wg.waiting = Waiting::time;
@@ -100,14 +100,14 @@ void Engine::load_the_rest(std::uint32_t id, double now) {
   wg.held_up_ns = -std::numeric_limits<double>::infinity();
 }
 
-// The store that kept the loads of a matmul waiting has left, and maybe another has begun.
+// The store that delayed the loads of a matmul has left, and another may have begun.
 void Engine::resume_loads(std::uint32_t id, double now) {
   const WorkgroupState& wg = run_.workgroups[id];
   if (!keeps_loads_waiting(wg) || wg.held_up_ns <= 0) load_the_rest(id, now);
 }
 
-// The computing waves convert a new tile into the staging area. What follows for the sender they pass by, but
-// then the operation behind it has only just been asked for. True if that takes time.
+// The computing waves convert a new tile into the staging area. They pass by the next operations of the
+// sender, but the fetch of the operation behind these has just begun. True if this takes time.
 bool Engine::stages_or_passes(std::uint32_t id, const Op& op, double now) {
   WorkgroupState& wg = run_.workgroups[id];
   const KernelCosts& costs = run_.costs_of(wg);
@@ -142,7 +142,7 @@ void Engine::hand_over(std::uint32_t id, double now) {
   run_sender(id, now);
 }
 
-// Starts what the sender does next.
+// Starts the next operation of the sender.
 void Engine::run_sender(std::uint32_t id, double now) {
   WorkgroupState& wg = run_.workgroups[id];
   SenderState& sender = run_.senders[id];

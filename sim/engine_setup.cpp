@@ -1,4 +1,4 @@
-// What an engine knows before it runs: resources, and what the schedule holds.
+// Preparation of an engine before the run: resources, and tables of the schedule.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -66,8 +66,8 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   for (GpuState& gpu : run_.gpus) find_clock_factors(gpu);
 }
 
-// A resource that gives kernels of different profiles different rates has the highest of them, and a byte of
-// who gets less counts for more.
+// A resource whose rate depends on the profile of a kernel has the highest of these rates; a byte of a slower
+// profile counts for more.
 void Engine::find_shares() {
   const auto stores = [&](KernelProfile profile) -> const LinkRates& {
     return run_.moves.links(profile, Traffic::stores);
@@ -98,7 +98,7 @@ void Engine::add_resources() {
     return sum;
   };
   find_shares();
-  // A port that its links cannot fill, with what goes through it, limits nothing.
+  // A port that its links cannot fill limits nothing.
   const auto port = [&](Ports ports, double LinkRates::*rate, double raw_gb_per_s) {
     bool limits = false;
     double most = 0;
@@ -135,7 +135,7 @@ void Engine::add_resources() {
   }
 }
 
-// Of links that carry the same, the first, with what of it is there for those that are simulated.
+// Alike links share the first of them, with the share of its rate that the simulated ranks have.
 void Engine::add_links() {
   for (const TopologyEdge& edge : run_.topology.edges) {
     AlikeLink like{edge.index, 1};
@@ -237,12 +237,12 @@ Engine::AttendForm Engine::form_of(const Op& op, const Op* before) {
   return same ? AttendForm::goes_on : AttendForm::begins;
 }
 
-// What the operations of a kernel read, and which of its matmuls cost the same.
+// Indexes the operands of the operations of a kernel, and finds matmuls of equal cost.
 void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
   const Kernel& kernel = run_.schedule.kernels[k];
   using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, AttendForm>;
   std::map<ShapeKey, std::uint32_t> shape_ids;
-  ShapeKey last_key;  // most kernels have one
+  ShapeKey last_key;  // most kernels have one shape
   std::uint32_t last_shape = 0;
   const Op* before = nullptr;  // of the same program
   const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, const Op& op) {

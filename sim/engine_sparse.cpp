@@ -10,8 +10,8 @@ namespace tritax::engine {
 
 namespace {
 
-// Operations of nearly equal needs share a class, or there would be as many as operations: shares of bytes in
-// parts of 1/64 and none less than they are, rates within 2.2 %.
+// Operations of nearly equal needs share a class, to limit the number of classes: shares of bytes are rounded
+// up to multiples of 1/64, rates to within 2.2 %.
 constexpr double kShareParts = 64;
 constexpr double kRatesOfOctave = 16;
 

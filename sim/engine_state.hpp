@@ -1,4 +1,4 @@
-// What the engine knows while it runs: of hosts, streams, kernels, workgroups, flags, GPUs and their matmuls.
+// The state of the engine while it runs: hosts, streams, kernels, workgroups, flags, GPUs and their matmuls.
 #pragma once
 
 #include <array>
@@ -26,18 +26,19 @@ struct Placed {
   std::int32_t cu = 0;
 };
 
-// Nodes that behave alike; see symmetry.hpp. Either the schedule holds the programs of the first
-// `simulated_ranks` alone, or it is whole and says what those that are alike have the luck of.
+// Nodes or ranks that behave alike; see symmetry.hpp. Either the schedule holds only the programs of the
+// first `simulated_ranks`, or it is whole and names the ranks, workgroups and operations that share a random
+// share.
 struct AlikeLink {
-  std::int32_t first = 0;  // topology edge that this one is alike
-  double share = 1;        // of its rate that the ranks have that are simulated
+  std::int32_t first = 0;  // topology edge that this edge is alike
+  double share = 1;        // share of the rate of `first` that the simulated ranks have
 };
 struct Alike {
-  std::int32_t simulated_ranks = 0;                          // 0: all
+  std::int32_t simulated_ranks = 0;                          // 0: all ranks
   const std::vector<AlikeLink>* links = nullptr;             // by topology edge
-  std::int32_t lucky_ranks = 0;                              // 0: every rank has its own luck
-  const std::vector<std::uint32_t>* workgroup_of = nullptr;  // by number in the schedule, likewise
-  const std::vector<std::uint32_t>* op_of = nullptr;         // by operation
+  std::int32_t lucky_ranks = 0;                              // ranks with own random shares; 0: all
+  const std::vector<std::uint32_t>* workgroup_of = nullptr;  // by number: workgroup of equal random share
+  const std::vector<std::uint32_t>* op_of = nullptr;         // by operation: operation of equal share
 };
 
 }  // namespace tritax
@@ -46,29 +47,29 @@ namespace tritax::engine {
 
 inline constexpr std::uint32_t kNobody = 0xffffffffu;
 
-// What a matmul misses: A in L2 (1), B in L2 (2), A in the last-level cache (4), B there (8); and how much
-// of what comes from memory displaces dirty lines, in parts.
+// Misses of a matmul: A in L2 (1), B in L2 (2), A in the last-level cache (4), B in the last-level cache (8);
+// and the share of the bytes from memory that displaces dirty lines, in kEvictionParts.
 inline constexpr int kMissBits = 15;
 inline constexpr int kEvictionShift = 4;
 inline constexpr std::uint32_t kEvictionParts = 1024;
-// Of an attend, in as many parts: what misses the L2, and, shifted, what misses the last-level cache too.
+// Misses of an attend, in kMissParts: misses of the L2, and, shifted, misses of the last-level cache.
 inline constexpr std::uint32_t kMissParts = 8;
 inline constexpr int kMissPartsBits = 4;
 constexpr double l2_parts(std::uint32_t misses) { return misses % (1u << kMissPartsBits); }
 constexpr double llc_parts(std::uint32_t misses) { return misses >> kMissPartsBits; }
 
 enum class EventKind : std::uint8_t {
-  // of workgroups
+  // workgroups
   start_workgroup,
   resume_workgroup,
   tile_staged,
   resume_sender,
   loads_trickled,
-  // of others
+  // flags, kernels and hosts
   flag_arrives,
   start_kernel,
   host_step,
-  // of transfers by copy engines
+  // transfers by copy engines
   transfer_ready,
   transfer_moves
 };
@@ -81,137 +82,138 @@ enum class Level : std::uint8_t { chip, l2, llc, hbm };  // where a tile is read
 
 enum class Waiting : std::uint8_t { nothing, activity, store, loads, flag, time };
 
-struct TileRecord {  // what is known about one tile-sized cell of a buffer of a rank
+struct TileRecord {  // state of one tile-sized cell of a buffer of a rank
   double l2_mark = -1e300;
   double llc_mark = -1e300;
   std::int32_t die = -1;
-  std::uint32_t writer = kNobody;  // of the last write: in write_paths_
+  std::uint32_t writer = kNobody;  // last write: index into write_paths_
 
   bool written() const { return writer != kNobody; }
 };
 
-struct TileGrid {  // the cells of a buffer
+struct TileGrid {  // grid of the tile-sized cells of a buffer
   std::int32_t tile_rows = 1, tile_cols = 1;
   std::int32_t rows = 0, columns = 0;
 };
 TileGrid grid_of(const Buffer& buffer);
 
-// Of a workgroup that is on a compute unit; who comes later takes its place, for the states of all
-// workgroups together would fit no cache. Of thousands, in turn: cache lines of what is used together.
+// A workgroup on a compute unit. A later workgroup reuses the entry, because the states of all workgroups
+// together fit no cache. The loop visits thousands of workgroups in turn: the head holds the fields that are
+// used together.
 struct alignas(64) WorkgroupHead {
   std::uint32_t kernel = kNobody;  // kNobody: the place is free
-  std::uint32_t number = 0;        // within the kernel
-  std::uint32_t id = 0;            // in the order of the schedule
+  std::uint32_t number = 0;        // number of the workgroup in its kernel
+  std::uint32_t id = 0;            // number of the workgroup in the schedule
   std::uint32_t pc = 0;            // index into schedule.ops
   std::uint32_t end = 0;
   std::int32_t cu = -1;
   Waiting waiting = Waiting::nothing;
   bool store_in_flight = false;
-  bool has_sender = false;  // waves of its own carry stores and signals out; see engine_sender.cpp
+  bool has_sender = false;  // own waves carry out stores and signals; see engine_sender.cpp
   bool sender_busy = false;
   bool computed = false;      // since the last store: the accumulators hold another tile
   bool remote_dirty = false;  // stored to a peer since the last release
-  bool far_dirty = false;     // … of another node
+  bool far_dirty = false;     // … to a peer on another node
   bool spine_dirty = false;   // … through the spine
   bool read_since_start = false;
   std::uint32_t next_waiter = kNobody;
   std::uint32_t store_op = 0;
-  std::int16_t store_rank = 0;  // where it goes
-  bool store_crowds = false;    // it counts on its links
+  std::int16_t store_rank = 0;  // target of the store
+  bool store_crowds = false;    // the store counts in copies_on_link_
   KernelProfile profile = KernelProfile::interpreter;
-  std::int16_t rank = 0;  // its own
-  std::int16_t die = 0;   // of its compute unit
+  std::int16_t rank = 0;  // rank of the workgroup
+  std::int16_t die = 0;   // die of the compute unit
   double op_start_ns = 0;
-  double op_alone_ns = 0;  // duration of the running activity without others
+  double op_alone_ns = 0;  // duration of the running activity without contention
 };
-// Behind the head stands what send() or an operation sets before it is read: a workgroup that takes the
-// place of another leaves that as it is.
+// Fields behind the head are set by send() or by an operation before they are read: a new workgroup does not
+// reset them.
 struct WorkgroupState : WorkgroupHead {
   Path path;
 
-  // Of the running matmul, and of whatever else the workgroup waits for:
+  // The running matmul, or the operation that the workgroup waits for:
   double TimeAccount::*op_part = &TimeAccount::compute_ns;
-  double op_reread_ns = 0;  // of the duration alone: to read again what was written before
-  double operands_ns = 0;   // before this the running matmul has not all that others fetch; 0: it has
-  double held_up_ns = 0;    // time that stores have kept the operand loads of the running matmul waiting
+  double op_reread_ns = 0;  // part of op_alone_ns that reads again data written before
+  double operands_ns = 0;   // arrival of operands that other workgroups fetch; 0: none
+  double held_up_ns = 0;    // time that stores delay the operand loads of the running matmul
   double l2_fill_gb_per_s = 0;
   double llc_fill_gb_per_s = 0;
   double power = 0, power_if_missed = 0;
 
-  // Of transfers:
-  double op_lost_ns = 0;  // by its class on links, before the activity started
+  // Transfers:
+  double op_lost_ns = 0;  // loss of the class on links before the activity started
   double TimeAccount::*store_part = &TimeAccount::wire_ns;
   double store_start_ns = 0;
   double store_alone_ns = 0;
   double store_reread_ns = 0;
   double store_lost_ns = 0;
   double store_bytes = 0;
-  TileRecord* stored = nullptr;  // of the running store; null of a remote one, or if nobody reads it
+  TileRecord* stored = nullptr;  // record of the running store; null if remote or never read
 };
-// What few workgroups need besides, kept apart for the sake of the others: of the waves that carry stores
-// and signals out, see engine_sender.cpp, of signals that are answered, and of matmuls that coalesce.
+// State that few workgroups need, kept apart so that WorkgroupState stays small: waves that carry out stores
+// and signals (engine_sender.cpp), signals with a round trip, and matmuls that coalesce.
 struct SenderState {
-  std::uint32_t pc = 0;             // what the sender works on, or comes to next
-  double waited_ns = 0;             // of the running store: time that the matmul has paid already
-  double signals_known_ns = 0;      // from when on signals to peers are known to be there
-  std::uint32_t follows = kNobody;  // of a matmul: the leader of these readers of an operand, an index
+  std::uint32_t pc = 0;             // current or next operation of the sender
+  double waited_ns = 0;             // delay by the running store that the matmul has already paid
+  double signals_known_ns = 0;      // time from which signals to peers are known to have arrived
+  std::uint32_t follows = kNobody;  // index of the Readers that the matmul follows
   double leader_start_ns = 0;
   Path path;
 };
 
-// Of a workgroup of a kernel with items, see engine_claim.cpp.
+// A workgroup of a kernel with items, see engine_claim.cpp.
 struct DrawState {
-  std::uint32_t claim = kNobody;      // the operation that has drawn the item at hand; kNobody: none
+  std::uint32_t claim = kNobody;      // operation that has drawn the current item; kNobody: none
   std::vector<std::uint32_t> passed;  // free signals that the end of the store in flight raises
 };
 
-// Of a workgroup that attends, see engine_attend.cpp.
+// A workgroup that attends, see engine_attend.cpp.
 struct AttendState {
-  std::uint32_t wg = kNobody;  // its id
+  std::uint32_t wg = kNobody;  // id of the workgroup
   std::uint32_t stream = 0;
   std::uint32_t l2_reader = kNobody, llc_reader = kNobody;
   std::uint32_t misses = 0;
-  double end = 0;        // of the piece of the stream that it reads, or has read last
-  double run_begin = 0;  // where it came into the stream
+  double end = 0;        // end of the current or last piece of the stream
+  double run_begin = 0;  // place where the workgroup entered the stream
   double ns_per_byte = 0;
   double pace = 1;
 };
 
-// Of an operation that is a matmul.
+// Inputs of an operation that is a matmul.
 struct MatmulInputs {
   std::uint32_t shape = 0;  // index into shapes_
   std::uint32_t a_slab = 0;
   std::uint32_t b_slab = 0;
 };
 
-// Of a slab and a port to the L2: the matmuls that read it one after the other, and the first of those that
-// do so together.
+// The readers of one slab through one port to the L2: matmuls that read it one after another, and the leader
+// of those that read together.
 struct Readers {
   double last_start_ns = -1e300;
   double first_start_ns = -1e300;
-  double spread = 1;         // of the first
-  bool from_memory = false;  // the first waits for memory
-  bool alone = false;        // the first fetches its other operand from memory
-  bool running = false;      // `leader` has not got all its operands
+  double spread = 1;         // spread of the first reader
+  bool from_memory = false;  // the first reader waits for memory
+  bool alone = false;        // the first reader fetches its other operand from memory
+  bool running = false;      // `leader` does not have all its operands yet
   std::uint32_t leader = kNobody;
   std::uint32_t leader_op = 0;
   double leader_start_ns = 0;
-  std::uint32_t first_waiter = kNobody;  // of those that cannot end before the leader
+  std::uint32_t first_waiter = kNobody;  // first of the matmuls that cannot end before the leader
 };
 
 struct KernelState {
-  std::uint32_t first_workgroup = 0;  // its id
+  std::uint32_t first_workgroup = 0;  // id of the workgroup
   std::uint32_t remaining = 0;
-  std::uint32_t to_send = 0;  // workgroups that no compute unit has taken yet
+  std::uint32_t to_send = 0;  // workgroups not yet on a compute unit
   std::int32_t stream = 0;
   bool launched = false;
   bool code_is_cold = false;               // the GPU ran other code before
   bool has_sender = false;                 // see model/cost/matmul_cost.hpp
-  Demand demand;                           // of a workgroup
-  std::uint32_t dies = 1;                  // that its range of compute units reaches
+  Demand demand;                           // per workgroup
+  std::uint32_t dies = 1;                  // dies in the range of compute units of the kernel
   std::vector<std::uint32_t> next_of_die;  // next workgroup number to dispatch
-  double boundary_ns = -1;                 // end of the predecessor that held this kernel back; -1: none
-  Path start;                              // of the path when the kernel starts
+  double boundary_ns = -1;                 // end of the predecessor that delayed this kernel; -1: none
+  Path start;                              // path at the start of the kernel
   Path end;
 };
 
@@ -219,7 +221,7 @@ struct StreamState {
   enum class Kind : std::uint8_t { kernel, copy, record, wait };
   struct Pending {
     Kind kind = Kind::kernel;
-    std::uint32_t item = 0;  // number of the kernel, of transfers_, or of event_records_
+    std::uint32_t item = 0;  // index of the kernel, or into transfers_ or event_records_
     double earliest_ns = 0;
     double gap_ns = 0;
     double synchronized_ns = -1;
@@ -232,30 +234,30 @@ struct StreamState {
   Path last_end;
 };
 
-// A record of an event that a host has posted.
+// A record of an event, posted by a host.
 struct EventRecord {
   bool happened = false;
   Path path;
 };
 
-// A copy by a copy engine that a host has posted; see engine_copies.cpp.
+// A copy by a copy engine, posted by a host; see engine_copies.cpp.
 struct TransferState {
   std::uint32_t op = 0;  // into Schedule::transfers
   std::int32_t rank = 0;
   std::uint32_t host_op = 0;
   std::int32_t stream = 0;
   std::int32_t engine = -1;
-  double begin_ns = 0;  // when data begins to move
+  double begin_ns = 0;  // time at which data begins to move
   double alone_ns = 0;
-  double lost_ns = 0;  // by its class on links, before that
+  double lost_ns = 0;  // loss of the class on links before begin_ns
   double TimeAccount::*part = &TimeAccount::wire_ns;
   Path path;
 };
 
-// Of one GPU.
+// Copy engines of one GPU.
 struct EngineQueue {
   std::vector<Path> last_end;          // by engine
-  std::vector<char> busy;              // likewise
+  std::vector<char> busy;              // by engine
   std::vector<std::uint32_t> waiting;  // transfers whose turn in their stream has come
   std::size_t head = 0;                // of waiting
 };
@@ -265,13 +267,13 @@ enum class HostWait : std::uint8_t { nothing, streams, barrier, done };
 struct HostState {
   std::uint32_t pc = 0;
   HostWait wait = HostWait::nothing;
-  std::int32_t wait_stream = -1;    // -1: all
-  std::uint32_t busy_op = kNobody;  // operation whose end is known and lies ahead
-  double synchronized_ns = -1;      // kernels up to this time were waited for by the host
+  std::int32_t wait_stream = -1;    // -1: all streams
+  std::uint32_t busy_op = kNobody;  // operation with a known end in the future
+  double synchronized_ns = -1;      // kernels that end up to this time were waited for by the host
   bool has_launched = false;
   std::vector<StreamState> streams;
-  std::vector<std::int32_t> stream_order;  // as they were first posted to: whatever their numbers are
-  std::vector<std::uint32_t> last_record;  // by event: into event_records_
+  std::vector<std::int32_t> stream_order;  // streams in the order of their first use
+  std::vector<std::uint32_t> last_record;  // by event: index into event_records_
   Path path;
 };
 
@@ -284,36 +286,36 @@ struct FlagState {
 struct Arrival {  // a signal on its way to a flag
   std::uint32_t flag = 0;
   std::int32_t value = 0;
-  std::int32_t from_die = -1;  // of the same GPU; -1: from a peer
+  std::int32_t from_die = -1;  // die of the signalling workgroup on the same GPU; -1: from a peer
   FlagChange change = FlagChange::add;
   Path path;
 };
 
 struct PlaceQueue {
   std::vector<Placed> workgroups;
-  std::size_t head = 0;  // the next to come
+  std::size_t head = 0;  // next workgroup
 };
 
-// What the matrix cores of a GPU draw, as the cube of the clock [GHz] at which it fills the power limit,
-// inverted; see engine_clock.cpp.
+// Power draw of a GPU's matrix cores, in 1 / GHz^3: the inverse cube of the clock at which the draw fills the
+// power limit; see engine_clock.cpp.
 struct Power {
-  double now = 0, most = 0;               // of the matmuls that run: whatever they miss
-  double if_missed = 0, most_missed = 0;  // of them: more, if all their operands missed the caches
+  double now = 0, most = 0;  // of the running matmuls, without misses; and the highest sum so far
+  double if_missed = 0, most_missed = 0;  // additional draw if all operands miss; and the highest sum so far
   double asked_bytes = 0, missed_bytes = 0;
-  double applied = 0;         // what the clock follows
-  double work = 0;            // clk of all matmuls so far times what they drew
+  double applied = 0;         // draw that the clock follows
+  double work = 0;            // sum over all matmuls so far of clk times draw
   double most_ghz = 0;        // limit from outside; 0: none
-  double clock_ghz = 0;       // at present
-  std::int32_t busy_bin = 0;  // of GPUs whose energies are unknown
+  double clock_ghz = 0;       // present clock
+  std::int32_t busy_bin = 0;  // for GPUs with unknown energies
 };
 
-struct CuState {  // of a compute unit
+struct CuState {  // of one compute unit
   double occupied_since_ns = 0;
-  std::int32_t matmul_workgroups = 0;  // resident, of kernels with a matrix tile
-  std::int32_t data_workgroups = 0;    // resident, of the others
-  std::int32_t matmuls = 0;            // running
+  std::int32_t matmul_workgroups = 0;  // resident workgroups of kernels with a matrix tile
+  std::int32_t data_workgroups = 0;    // resident workgroups of other kernels
+  std::int32_t matmuls = 0;            // running matmuls
 
-  // Of the kind of a kernel with such a tile.
+  // Residents of the same kind as a kernel with this tile.
   std::int32_t& residents(const MatmulTile& tile) { return tile.m > 0 ? matmul_workgroups : data_workgroups; }
   std::int32_t residents(const MatmulTile& tile) const {
     return tile.m > 0 ? matmul_workgroups : data_workgroups;
@@ -326,61 +328,61 @@ struct GpuState {
   Dispatcher dispatcher;
   ReuseCache llc;
   std::vector<ReuseCache> l2;           // by die
-  std::vector<StreamReuse> l2_streams;  // by die, and of the last-level cache; empty without attention
+  std::vector<StreamReuse> l2_streams;  // by die; both are empty without attention
   std::vector<StreamReuse> llc_streams;
-  std::vector<Readers> readers;              // by slab and port, where requests coalesce
-  std::vector<double> fetched_ns;            // by slab: when the last fetch from memory began, likewise
+  std::vector<Readers> readers;              // by slab and port; empty without coalescing
+  std::vector<double> fetched_ns;            // by slab: last fetch from memory; empty without coalescing
   std::vector<std::int32_t> atomic_pollers;  // by die
   std::vector<double> dispatch_free_ns;      // by die
   std::vector<std::uint32_t> running;        // kernels with workgroups left to dispatch, in launch order
-  std::vector<PlaceQueue> place_queues;      // by CU; empty unless places are given
+  std::vector<PlaceQueue> place_queues;      // by compute unit; empty unless places are given
   std::vector<CuState> cus;
   double cu_busy_ns = 0;
-  double first_start_ns = -1, last_end_ns = 0;  // of its kernels
+  double first_start_ns = -1, last_end_ns = 0;  // of the kernels of this GPU
   std::int32_t busy_matrix_cus = 0;
-  double matrix_busy_ns = 0;     // sum over compute units; their starts count negatively until they end
-  double dirty_bytes = 0;        // of what was written before the run, still in the caches
-  double dirty_reads_bytes = 0;  // that matmuls still fetch before dirty_share has to be found anew
-  double dirty_share = 0;        // of these, what displaces some of it
-  double write_back_ns = 0;      // that takes to write that back
+  double matrix_busy_ns = 0;     // over compute units; starts count negatively until the busy period ends
+  double dirty_bytes = 0;        // data written before the run that is still in the caches
+  double dirty_reads_bytes = 0;  // bytes that matmuls fetch until dirty_share is found anew
+  double dirty_share = 0;        // share of these bytes that displaces dirty data
+  double write_back_ns = 0;      // time to write the displaced data back
   Power power;                   // see engine_clock.cpp
   double clock_share = 1;        // of the boost clock
-  std::array<double, kDTypeCount> clock_factors{};  // of those that are computed with
-  std::vector<std::int32_t> matmul_classes;         // for clock changes
+  std::array<double, kDTypeCount> clock_factors{};  // by dtype; set for the dtypes of matmuls
+  std::vector<std::int32_t> matmul_classes;         // classes whose caps follow the clock
   std::int32_t hbm = 0, llc_port = 0;
-  std::array<std::int32_t, kPortsCount> egress{}, ingress{};  // by Ports, or kNone
+  std::array<std::int32_t, kPortsCount> egress{}, ingress{};  // by Ports; kNone: no port
   std::int32_t atomic_units = FluidNetwork::kNone;
   std::vector<std::int32_t> l2_port;
-  bool l2_can_fill = true;  // any of l2_port, at the present clock
+  bool l2_can_fill = true;  // for any l2_port, at the present clock
 };
 
-// Of what kernels of a profile get of resources that others get at another rate; see find_shares().
+// Factors of the bytes of a profile on resources whose rate depends on the profile; see find_shares().
 struct Shares {
-  double l2 = 1;                                                      // of the port of an L2, by byte
-  std::array<double, kPortsCount> egress{1, 1, 1}, ingress{1, 1, 1};  // by Ports, likewise
+  double l2 = 1;                                                      // port of an L2, per byte
+  std::array<double, kPortsCount> egress{1, 1, 1}, ingress{1, 1, 1};  // by Ports
 };
 
-struct MatmulShape {  // operations of one kernel with equal rows, cols and K range length
+struct MatmulShape {  // operations of one kernel with equal rows, cols and length of the K range
   std::uint32_t kernel = 0;
   KernelProfile profile = KernelProfile::interpreter;
   std::int32_t rows = 0, cols = 0, k = 0;
   DType dtype = DType::fp16;
   MatmulCost cost{};
-  double fetched_ns = 0;      // for this long it needs no operands but those that fit LDS at once
-  double from_llc_ns = 0;     // at least, if operands come from the last-level cache
-  double from_memory_ns = 0;  // at least, if operands come from memory
-  double work = 0;            // clk times what it draws, without misses
-  double shared_speedup = 1;  // how much faster than one workgroup several on one CU are together, at most
+  double fetched_ns = 0;      // time that the matmul runs on operands that fit LDS at once
+  double from_llc_ns = 0;     // least time if operands come from the last-level cache
+  double from_memory_ns = 0;  // least time if operands come from memory
+  double work = 0;            // clk times draw, without misses
+  double shared_speedup = 1;  // most speed of several workgroups on one compute unit over one workgroup
   double slowness = 1;        // KernelRates::time_factor
   bool attends = false;
-  std::array<double, 3> wait_ns{};  // of attends: AttendCost::wait_ns
+  std::array<double, 3> wait_ns{};  // for attends: AttendCost::wait_ns
 };
 
 struct Missed {
   std::uint32_t bits = 0;  // A in L2 (1), B in L2 (2), A and B in the last-level cache (4, 8); evictions
   double l2_bytes = 0, llc_bytes = 0;
-  double write_back_ns = 0;  // for what the evictions write back first
-  double others_ns = 0;      // when the last of what others fetch comes, by latency alone; 0: none do
+  double write_back_ns = 0;  // time to write the evicted data back first
+  double others_ns = 0;      // arrival of the last operand bytes that others fetch, by latency alone; 0: none
 };
 
 struct MatmulClass {
@@ -406,24 +408,24 @@ struct ClassKeyHash {
   }
 };
 
-struct DataPath : Move {  // what a data operation loads, and how fast one workgroup can drive it
+struct DataPath : Move {  // loads of a data operation, and the speed at which one workgroup can drive it
   KernelProfile profile = KernelProfile::interpreter;
   Level source = Level::chip;
-  bool mixed = false;    // of several sources, the farthest is `source`; Engine::read_bytes_ has all
-  bool rereads = false;  // the source is a tile that was written before, not an input
+  bool mixed = false;    // several sources: `source` is the farthest, Engine::read_bytes_ has all
+  bool rereads = false;  // the source is a tile written before, not an input
   double bytes = 0;
   double cap_gb_per_s = 0;
   double link_cost = 1;   // bytes on a link per byte stored
-  double with_flags = 1;  // bytes sent per byte of data, where flags travel in the words of the data
-  // Crowding::step_of() those that share the link of the sender and that of the receiver, if it is full.
+  double with_flags = 1;  // bytes sent per byte of data, if flags travel in the words of the data
+  // Crowding::step_of() the transfers on the link of the sender and of the receiver, if the link is full.
   std::uint8_t crowd_out = 0, crowd_in = 0;
-  bool written_back = false;  // what it writes goes to memory
+  bool written_back = false;  // written data goes to memory
 };
 
-struct FlagOutlook {   // of one flag counter
-  double rest_ns = 0;  // from when it is seen to the end of the workgroup that waits for it, the longest
-  std::uint32_t kernel = 0;   // of that workgroup
-  std::uint32_t signals = 0;  // operations that raise it
+struct FlagOutlook {          // one flag counter
+  double rest_ns = 0;         // longest time from the end of its wait to the end of the waiting workgroup
+  std::uint32_t kernel = 0;   // kernel of that workgroup
+  std::uint32_t signals = 0;  // operations that raise the flag
 };
 
 }  // namespace tritax::engine

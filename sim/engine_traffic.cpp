@@ -1,4 +1,4 @@
-// Which resources an operation uses, at which rate one workgroup can drive it, and where its data is.
+// Resources that an operation uses, the rate at which one workgroup can drive it, and the place of its data.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -19,9 +19,9 @@ double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
                                      shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
 }
 
-// Whether matmuls on all compute units of a die can ask for all that the port of its L2 carries; nothing else
-// goes through it. Once they cannot, they never can again, for the most that the clock can have only falls,
-// and the dies of a GPU need no classes of their own. With a single die there is nothing to gain.
+// Whether matmuls on all compute units of a die can fill the port of its L2; only matmuls use the port. Once
+// they cannot, they never can again, because the highest possible clock only falls. Then the dies of a GPU
+// need no classes of their own. With a single die there is nothing to gain.
 bool Engine::l2_can_fill(const GpuState& gpu) const {
   if (run_.machine.gpu.xcds == 1) return true;
   constexpr double kMargin = 1.001;
@@ -37,8 +37,8 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
   });
 }
 
-// Which operands the caches do not have, for a matmul that takes `duration_ns`. A slab that another matmul is
-// fetching comes no earlier to those behind it.
+// Operands that a matmul of `duration_ns` does not find in the caches. A slab that another matmul is fetching
+// arrives at later matmuls no earlier than at the first.
 Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
                                 const MatmulShape& shape, double duration_ns, double now) {
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(rank)];
@@ -101,7 +101,7 @@ Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& o
   return missed;
 }
 
-// The class of a key, kNone if there is none yet. Few keys follow each other again and again.
+// The class of a key, kNone if there is none yet. Few keys repeat often.
 std::int32_t Engine::known_class(const ClassKey& key) {
   const std::uint64_t mixed =
       (key.what ^ key.cap_bits ^ key.cap_bits >> 20 ^ key.cost_bits >> 8) * 0x9e3779b97f4a7c15ULL;
@@ -116,7 +116,7 @@ std::int32_t Engine::known_class(const ClassKey& key) {
 std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
                                   std::int32_t sharers, const Missed& missed, std::uint32_t coalesced) {
   const std::uint32_t misses = missed.bits;
-  const bool own = run_.gpus[rank].l2_can_fill;  // to the die
+  const bool own = run_.gpus[rank].l2_can_fill;  // each die has its own classes
   if (!own) die = -1;
   const ClassKey key{1ULL << 63 | static_cast<std::uint64_t>(rank) << 48 |
                          static_cast<std::uint64_t>(die & 0xff) << 40 |
@@ -185,8 +185,8 @@ void Engine::note_read(TileRecord& record, std::int32_t rank, std::int32_t die, 
   record.llc_mark = gpu.llc.mark(now);
 }
 
-// The running store has been written: it lies in the last-level cache of its GPU, and in the writer's L2 if
-// it is local.
+// The running store has been written: its data lies in the last-level cache of its GPU, and, if the store is
+// local, in the writer's L2.
 void Engine::note_write(const WorkgroupState& wg, double now) {
   GpuState& gpu = run_.gpu_of(wg.store_rank);
   const double bytes = wg.store_bytes;
@@ -251,7 +251,7 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   return path;
 }
 
-// Who serves what a transfer by a workgroup on `die`, or by a copy engine (-1), reads.
+// Source of the data that a transfer reads; by a workgroup on `die`, or by a copy engine (-1).
 Engine::Served Engine::served_by(const DataPath& path, const Op& op, std::int32_t die) const {
   if (op.kind == OpKind::store) return {};
   const std::int32_t from = op.kind == OpKind::copy ? op.src_rank : op.rank;
@@ -259,7 +259,7 @@ Engine::Served Engine::served_by(const DataPath& path, const Op& op, std::int32_
   return {run_.home(from), own_l2 ? die : -1, own_l2 ? path.source : Level::hbm};
 }
 
-// What memories and caches do for a transfer by a workgroup on `die`, or by a copy engine (-1).
+// Counts the bytes of a transfer in caches and memories; by a workgroup on `die`, or by a copy engine (-1).
 void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die) {
   const bool adds = op.kind == OpKind::atomic_add;
   const Served served = served_by(path, op, die);
@@ -280,7 +280,7 @@ void Engine::count_traffic(const DataPath& path, const Op& op, std::int32_t die)
   run_.traffic.at(run_.home(op.rank), own_die ? die : -1, op.buffer, op.kind).hbm_written_bytes += path.bytes;
 }
 
-// What a byte of the operation loads: ports, links and memories on both sides.
+// Loads of one byte of the operation: ports, links and memories on both sides.
 std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   const GpuState& from = run_.gpu_of(path.from());
   const GpuState& to = run_.gpu_of(path.to());
@@ -293,11 +293,11 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   };
   const auto through = [&](const auto& ports, const auto& share) {
     const auto port = static_cast<std::size_t>(links.ports);
-    // What a NIC takes for messages is no matter of the GPU's ports; flags in the words of the data are.
+    // The cost of messages to a NIC does not load the GPU's ports; flags in the words of the data do.
     const double cost = run_.moves.is_message(path) ? path.with_flags : path.link_cost;
     if (ports[port] != FluidNetwork::kNone) uses.push_back({ports[port], cost * share[port]});
   };
-  // Reading what was loaded or written before: from the last-level cache or from HBM.
+  // Re-reads of loaded or written data: from the last-level cache or from HBM.
   double from_hbm = path.pulls() || path.source == Level::hbm ? 1 : 0;
   double from_llc = from_hbm > 0 || path.source == Level::llc ? 1 : 0;
   if (path.mixed) {

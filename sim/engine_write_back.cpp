@@ -1,7 +1,7 @@
-// What waits in the caches to be written to memory: of the run itself, and of what was there before.
+// Data that waits in the caches to be written to memory: of the run itself, and of the time before the run.
 //
-// What is stored goes to memory at once, whatever takes its place in the L2 later; only what tuned kernels
-// store stays until after the run, wherever it fits.
+// Stored data goes to memory at once, whatever replaces it in the L2 later. Only stores of tuned kernels stay
+// in the cache until after the run, if they fit.
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
@@ -11,8 +11,8 @@
 
 namespace tritax::engine {
 
-// Of a GPU's buffers that matmuls read and, with `results`, that operations store to; copies by tuned
-// kernels, which come after a product, are not asked for.
+// Bytes of a GPU's buffers that matmuls read and, with `results`, that operations store to. Copies by tuned
+// kernels, which come after a product, do not count.
 double WriteBack::bytes_touched(bool results) const {
   std::vector<std::uint8_t> touched(run_.schedule.buffers.size(), 0);
   const auto touch = [&](std::int32_t buffer) { touched[static_cast<std::size_t>(buffer)] = 1; };
@@ -43,18 +43,17 @@ void WriteBack::find_what_stays() {
   results_fit_ = run_.machine.gpu.llc_bytes == 0 && bytes_touched(true) <= l2_bytes;
 }
 
-// Whether what a store or copy writes goes to memory.
+// Whether the data of a store or copy goes to memory.
 bool WriteBack::is_written_back(const Op& op, const KernelCosts& costs) const {
   return !(results_fit_ && costs.tuned && op.kind == OpKind::store);
 }
 
-// What matmuls of a GPU fetch from memory displaces some of what was written before the run, by chance, as
-// caches that are hashed into sets do: of the first bytes as much as the caches are dirty, less and less as
-// that gets less. Products of few rows show it, whose operands are smaller than the caches: of cuBLAS, with
-// 10 to 34 MB that displace first what is dirty, they come out 18 and 19 % slow in the median on H200 and
-// H100, by chance 3 % and 0 % fast (scenarios/measured/h200-4-library-microbench.csv,
-// h100-library-microbench.csv). The workgroups that are there read side by side, and none is luckier than the
-// others.
+// Fetches of a GPU's matmuls from memory displace a part of the data written before the run, at random, as
+// caches with hashed sets do: the first bytes displace at the dirty share of the caches, later bytes at the
+// falling share. Evidence: products of few rows, whose operands are smaller than the caches. cuBLAS products
+// of 10 to 34 MB come out 18 and 19 % slow in the median on H200 and H100 if dirty data is displaced first,
+// and 3 % and 0 % fast if it is displaced at random (scenarios/measured/h200-4-library-microbench.csv,
+// h100-library-microbench.csv). The resident workgroups read side by side, all with the same share.
 void WriteBack::find_dirty_share(GpuState& gpu, std::int32_t rank) {
   if (gpu.dirty_reads_bytes > 0) return;
   gpu.dirty_reads_bytes = bytes_ahead(rank);
@@ -65,7 +64,7 @@ void WriteBack::find_dirty_share(GpuState& gpu, std::int32_t rank) {
   if (gpu.dirty_share < 1.0 / kEvictionParts) gpu.dirty_bytes = gpu.dirty_share = gpu.write_back_ns = 0;
 }
 
-// Of different slabs that the workgroups of a GPU multiply next, or are multiplying.
+// Bytes of the different slabs that the workgroups of a GPU multiply now or next.
 double WriteBack::bytes_ahead(std::int32_t rank) const {
   std::unordered_set<std::uint32_t> slabs;
   double bytes = 0;
@@ -82,7 +81,7 @@ double WriteBack::bytes_ahead(std::int32_t rank) const {
   return bytes;
 }
 
-// Of a byte written to HBM, in bytes read.
+// Cost of a byte written to HBM, in bytes read.
 double WriteBack::write_cost() const {
   const double writes = run_.machine.gpu.hbm_write_gb_per_s;
   return writes > 0 ? run_.machine.gpu.hbm_gb_per_s / writes : 1;

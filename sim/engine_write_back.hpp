@@ -1,5 +1,5 @@
-// What waits in the caches to be written to memory: of the run itself, and of what was there before. Owns
-// what of operands and results stays from run to run; touches what of a GPU's caches is dirty.
+// Data that waits in the caches to be written to memory: of the run itself, and of the time before the run.
+// Owns which operands and results stay from run to run; changes the dirty state of a GPU's caches.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +15,13 @@ class WriteBack {
  public:
   explicit WriteBack(Run& run) : run_(run) {}
 
-  // Before the run; GPUs and operations are known.
+  // Call it before the run, once GPUs and operations are known.
   void find_what_stays();
   bool operands_stay() const { return operands_stay_; }
   bool is_written_back(const Op& op, const KernelCosts& costs) const;
   void find_dirty_share(GpuState& gpu, std::int32_t rank);
   double write_cost() const;
-  // Of a GPU.
+  // Cache capacity of a GPU.
   double cache_bytes() const {
     return std::max(run_.machine.gpu.l2_bytes * run_.machine.gpu.xcds, run_.machine.gpu.llc_bytes);
   }
@@ -42,7 +42,7 @@ class WriteBack {
   double bytes_ahead(std::int32_t rank) const;
 
   Run& run_;
-  bool operands_stay_ = false;  // in the L2, since an equal run just before
+  bool operands_stay_ = false;  // in the L2, from an equal run just before
   bool results_fit_ = false;    // in the L2, beside the operands
 };
 

@@ -1,8 +1,8 @@
-// The clock's queue: events ordered by (time, sequence), so equal times keep the order in which they were
-// pushed.
+// The event queue of the clock: events are ordered by (time, sequence), so events of equal time keep the
+// order in which they were pushed.
 //
-// Events that are pushed one after the other with rising times, as the starts of the workgroups of a die or
-// all that one flag wakes, follow each other in a run, of which only the first is in the priority queue.
+// Events pushed one after another with rising times, such as the starts of the workgroups of a die or the
+// waiters that one flag wakes, form a run. Only the first event of a run is in the priority queue.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class EventQueue {
 
   void push(double time_ns, const Payload& payload) {
     const std::uint32_t place = take_place();
-    // One by one: an entry that is put together first and then copied has to wait for its own parts.
+    // Field by field: a copy of a just assembled entry would wait for the stores of its own parts.
     Entry& entry = entries_[place];
     entry.event.time_ns = time_ns;
     entry.event.sequence = sequence_++;
@@ -42,7 +42,7 @@ class EventQueue {
 
   bool empty() const { return runs_.empty(); }
 
-  // Infinity if there is none.
+  // Infinity if the queue is empty.
   double next_time_ns() const { return next_time_ns_; }
 
   const Payload& next() const { return entries_[runs_.front().place].event.payload; }
@@ -64,16 +64,16 @@ class EventQueue {
 
   struct Entry {
     Event event;
-    std::uint32_t next = kNone;  // of its run, or of the places that are free
+    std::uint32_t next = kNone;  // next entry of the run, or next free place
   };
 
-  struct Run {  // its first event
+  struct Run {  // first event of the run
     double time_ns = 0;
     std::uint64_t sequence = 0;
-    std::uint32_t place = kNone;  // in entries_
+    std::uint32_t place = kNone;  // index into entries_
   };
 
-  // Without a branch, see first_queue.hpp.
+  // Branchless, see first_queue.hpp.
   struct Later {
     bool operator()(const Run& a, const Run& b) const {
       const bool later = a.time_ns > b.time_ns;
@@ -100,8 +100,8 @@ class EventQueue {
 
   std::vector<Entry> entries_;
   FirstQueue<Run, Later> runs_;
-  std::uint32_t free_ = kNone;  // the first place in entries_ that is free
-  std::uint32_t last_ = kNone;  // that of what was pushed last, as long as it is in the queue
+  std::uint32_t free_ = kNone;  // first free index of entries_
+  std::uint32_t last_ = kNone;  // index of the event pushed last, while it is in the queue
   double next_time_ns_ = kNever;
   std::uint64_t sequence_ = 0;
 };

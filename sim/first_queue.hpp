@@ -1,9 +1,10 @@
-// A priority queue for entries that mostly come nearly in the order in which they leave: equal operations of
-// equal kernels that start one after the other end so, or a little out of order where their times spread.
-// What belongs near the end of a sorted run is inserted there; only the rest goes through a binary heap.
+// A priority queue for entries that mostly arrive nearly in the order in which they leave: equal operations
+// of equal kernels that start one after another end in that order, or slightly out of order if their times
+// spread. An entry that belongs near the end of a sorted run is inserted there; only the other entries go
+// through a binary heap.
 //
-// The heap's pop does not branch on which child comes first: that is a coin toss to the processor, and
-// std::pop_heap loses a twentieth of a run on guessing it wrong.
+// The heap's pop does not branch on which child comes first: the processor cannot predict that branch, and
+// std::pop_heap loses a twentieth of a run to mispredictions.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +13,15 @@
 
 namespace tritax {
 
-// `Later` orders as for std::push_heap: what is not later than anything else comes first. It must tell any
-// two entries apart, or their order is not defined.
+// `Later` orders as for std::push_heap: the entry that is not later than any other comes first. `Later` must
+// order any two entries strictly, or their order is undefined.
 template <typename T, typename Later>
 class FirstQueue {
  public:
   bool empty() const { return (left_ == 0) & heap_.empty(); }
   std::size_t size() const { return left_ + heap_.size(); }
 
-  // Of a queue that is not empty.
+  // The queue must not be empty.
   const T& front() const { return heap_is_first() ? heap_.front() : run_[head_]; }
 
   void push(const T& entry) {
@@ -46,7 +47,7 @@ class FirstQueue {
     if (out_of_order) sink();
   }
 
-  // Takes the first entry off a queue that is not empty.
+  // Removes and returns the first entry; the queue must not be empty.
   T pop() {
     if (heap_is_first()) return pop_heap();
     --left_;
@@ -54,10 +55,10 @@ class FirstQueue {
   }
 
  private:
-  static constexpr std::size_t kNear = 32;  // places from the end; none of 16384³ on 8 GPUs is farther
-  static constexpr std::size_t kGaps = 64;  // fewer are not worth moving the run for
+  static constexpr std::size_t kNear = 32;  // positions from the end; no entry of 16384³ on 8 GPUs is farther
+  static constexpr std::size_t kGaps = 64;  // fewer gaps do not justify moving the run
 
-  // Brings the last entry of the run to its place in it.
+  // Moves the last entry of the run to its sorted position.
   void sink() {
     std::size_t at = run_.size() - 1;
     const T entry = run_[at];
@@ -70,7 +71,7 @@ class FirstQueue {
     return left_ == 0 || Later{}(run_[head_], heap_.front());
   }
 
-  // The hole on top sinks to the bottom, and the last entry rises from there: it belongs near the bottom.
+  // The hole at the top sinks to the bottom, and the last entry rises from there: it belongs near the bottom.
   T pop_heap() {
     const Later later;
     const T top = heap_.front();
@@ -91,7 +92,7 @@ class FirstQueue {
 
   std::vector<T> run_;  // sorted, from head_ on
   std::size_t head_ = 0;
-  std::size_t left_ = 0;  // of it
+  std::size_t left_ = 0;  // entries left in run_
   std::vector<T> heap_;
 };
 

@@ -73,13 +73,13 @@ void FluidNetwork::unlist(Class& c) {
     const User moved = r.users.back();
     r.users[slot] = moved;
     r.users.pop_back();
-    if (r.users.empty()) r.load = 0;  // sums of differences drift
+    if (r.users.empty()) r.load = 0;  // resets the drift of summed differences
     if (moved.of != &c) moved.of->user_slot[static_cast<std::size_t>(moved.part)] = slot;
   }
   c.listed = false;
 }
 
-// Keeps what the resources of a class would carry with everybody at the cap.
+// Updates the load of a class's resources with all users at their caps.
 void FluidNetwork::count_at_cap(Class& c) {
   if (c.cap == kInfinity) return;
   const double at_cap = c.weight * c.cap;
@@ -125,7 +125,7 @@ FluidNetwork::Completion FluidNetwork::complete(double now_ns) {
   c.weight = c.ends.empty() ? 0 : c.weight - end.weight;
   if (!c.ends.empty()) c.first_end = c.ends.front().virtual_time;
   mark_changed(c);
-  // Mostly nothing else ends now; then settle() finds out when the class ends next.
+  // Usually nothing else ends now; then settle() finds the next end of the class.
   const double same_virtual = c.virtual_time + c.level * (same_ns - now_ns);
   const bool more_now = !c.ends.empty() && c.ends.front().virtual_time <= same_virtual;
   unsettled_completion_ = !winner.tied && !more_now && next_end_.smallest() == now_ns;
@@ -150,8 +150,8 @@ double FluidNetwork::carried(std::int32_t resource, double now_ns) const {
   return carried;
 }
 
-// A change that leaves every other class alone: the class runs at its cap before and after, and no resource
-// that it uses was or becomes saturated.
+// A change that affects no other class: the class runs at its cap before and after, and no resource that it
+// uses was or becomes saturated.
 bool FluidNetwork::settle_without_solving(Class& c, double now_ns) {
   const bool at_cap = c.settled_weight == 0 || (c.level == c.cap && c.bottleneck == nullptr);
   if (!at_cap || c.cap == kInfinity) return false;
@@ -183,7 +183,7 @@ bool FluidNetwork::settle_without_solving(Class& c, double now_ns) {
   return true;
 }
 
-// Activities have ended and others of the same weights have taken their places: nobody's rate changes.
+// Activities have ended and others of the same weights have taken their places: no rate changes.
 bool FluidNetwork::settle_replaced(Class& c, double now_ns) {
   if (c.weight == 0 || c.counted_at_cap != c.settled_weight * c.cap) return false;
   if (std::abs(c.weight - c.settled_weight) > kTolerance * c.weight) return false;
@@ -193,7 +193,7 @@ bool FluidNetwork::settle_replaced(Class& c, double now_ns) {
 }
 
 // A change inside a class that has its bottleneck to itself: its activities share the same total rate
-// differently, which nobody else notices as long as nothing else that the class uses is saturated.
+// differently, which affects no other class as long as no other resource of the class is saturated.
 bool FluidNetwork::settle_within_class(Class& c, double now_ns) {
   if (c.bottleneck == nullptr || c.weight == 0 || c.bottleneck->users.size() != 1) return false;
   const double level = c.level * c.settled_weight / c.weight;
@@ -209,8 +209,8 @@ bool FluidNetwork::settle_within_class(Class& c, double now_ns) {
   return true;
 }
 
-// The saturated resource that alone decides about a changed class: the one that holds it, or, if it ran
-// nothing before, the only one among those that it uses. Null if there is none.
+// The saturated resource that alone decides about a changed class: the one that holds it back, or, if nothing
+// ran in the class before, the only saturated resource that it uses. Null if there is none.
 FluidNetwork::Resource* FluidNetwork::bottleneck_of_change(const Class& c) {
   if (c.settled_weight > 0) return c.bottleneck;
   Resource* only = nullptr;
@@ -222,8 +222,8 @@ FluidNetwork::Resource* FluidNetwork::bottleneck_of_change(const Class& c) {
   return only;
 }
 
-// Adds the changed classes of a share to `members_`, and then those that its resource holds. Their level if
-// it holds them all, else 0.
+// Adds the changed classes of a share to `members_`, and then the classes that its resource holds back. Finds
+// their level if the resource holds all of them back, else 0.
 void FluidNetwork::find_level(Share& share) {
   const Resource& shared = *share.resource;
   double room = shared.capacity - shared.load;
@@ -238,7 +238,7 @@ void FluidNetwork::find_level(Share& share) {
   };
   share.begin = members_.size();
   for (Class* const c : changed_) {
-    // With one share all are its.
+    // A single share has all changed classes.
     if (shares_.size() > 1 && bottleneck_of_change(*c) != &shared) continue;
     for (const Part& part : c->parts()) {
       if (part.resource == &shared) join(*c, part.coefficient);
@@ -260,8 +260,8 @@ void FluidNetwork::find_level(Share& share) {
   if (level * (1 + kTolerance) < lowest_cap && highest_other <= level) share.level = level;
 }
 
-// Brings the loads to the level of the members of a share. False if a resource besides its own is saturated
-// before or after.
+// Changes the loads to the level of the members of a share. False if a resource other than the shared one is
+// saturated before or after.
 bool FluidNetwork::change_loads(const Share& share) {
   const std::size_t most = load_changes_ + (share.end - share.begin) * kMaxUses;
   if (loads_before_.size() < most) loads_before_.resize(most);
@@ -289,7 +289,7 @@ void FluidNetwork::restore_loads() {
   }
 }
 
-// Fills `shares_` with the bottlenecks of the changed classes. False if one of these has none.
+// Fills `shares_` with the bottlenecks of the changed classes. False if a changed class has none.
 bool FluidNetwork::find_shares() {
   shares_.clear();
   for (const Class* const c : changed_) {
@@ -302,8 +302,9 @@ bool FluidNetwork::find_shares() {
   return true;
 }
 
-// Changes in classes that share a bottleneck: as long as it stays that of all that it holds, and nothing else
-// that they use is or becomes saturated, they share what it has for them, whatever happens elsewhere.
+// Changes in classes that share a bottleneck: as long as it stays the bottleneck of all classes that it holds
+// back, and no other resource of theirs is or becomes saturated, they share its room, whatever happens
+// elsewhere.
 bool FluidNetwork::settle_at_bottlenecks(double now_ns) {
   if (!find_shares()) return false;
   members_.clear();
@@ -317,7 +318,7 @@ bool FluidNetwork::settle_at_bottlenecks(double now_ns) {
     restore_loads();
     return false;
   }
-  // Before those that have ended leave: a resource without users forgets its load.
+  // Before ended classes leave: a resource without users forgets its load.
   for (Class* const c : changed_) {
     if (c->weight > 0 && !c->listed) list(*c);
   }
@@ -338,11 +339,11 @@ bool FluidNetwork::settle_at_bottlenecks(double now_ns) {
   return true;
 }
 
-// A class has a new level; the loads say so already.
+// A class has a new level; the loads already contain it.
 void FluidNetwork::commit(Class& c, double level, Resource* bottleneck, double now_ns) {
   const bool runs = c.weight > 0;
   if (runs != c.listed) runs ? list(c) : unlist(c);
-  // Even at the same level and weight a changed class ends something else next.
+  // Even at the same level and weight, another activity of a changed class ends next.
   const bool reschedule = c.changed | (c.level != level);
   c.changed = false;
   if (reschedule) {
@@ -389,7 +390,7 @@ void FluidNetwork::schedule(Class& c, double now_ns) {
   reschedule(c, now_ns);
 }
 
-// Of a class that has a rate, as of now.
+// Sets the next end of a class with a rate, as of now.
 void FluidNetwork::reschedule(const Class& c, double now_ns) {
   next_end_.set(c.id, now_ns + std::max(0.0, c.first_end - c.virtual_time) / c.level);
 }

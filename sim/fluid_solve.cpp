@@ -44,12 +44,12 @@ void FluidNetwork::include(Class& c) {
 }
 
 // A class that runs at its cap or has its bottleneck elsewhere keeps its rate whatever happens to this
-// resource, unless the resource gets so full that it cannot (see include_overtaken).
+// resource, unless the resource gets too full for that rate (see include_overtaken).
 void FluidNetwork::include_held_by_saturated() {
   for (; next_to_expand_ < touched_.size(); ++next_to_expand_) {
     const Resource& r = *touched_[next_to_expand_];
     if (r.load < r.nearly_full || r.holds == r.included) continue;
-    // Found without a branch, for who is held here is a coin toss to the processor.
+    // Branchless: the processor cannot predict which users the resource holds back.
     held_.resize(std::max(held_.size(), r.users.size()));
     std::size_t held = 0;
     for (const User& user : r.users) {
@@ -60,7 +60,7 @@ void FluidNetwork::include_held_by_saturated() {
   }
 }
 
-// After a solve: a class that was not solved for must not be faster than the classes that a full resource of
+// After a solve: a class outside of the solve must not be faster than the classes that a full resource of
 // both holds back.
 bool FluidNetwork::include_overtaken() {
   const std::size_t before = members_.size();
@@ -75,8 +75,8 @@ bool FluidNetwork::include_overtaken() {
   return members_.size() != before;
 }
 
-// What the resources have for the members. Only a resource that cannot serve all of them at their caps can
-// hold somebody back; true if there is one.
+// Capacity of the resources for the members. Only a resource that cannot serve all members at their caps can
+// hold a class back; true if there is one.
 bool FluidNetwork::find_tight() {
   bool any = false;
   tight_.resize(touched_.size());
@@ -89,7 +89,7 @@ bool FluidNetwork::find_tight() {
   return any;
 }
 
-// Progressive filling: raise all levels together; whoever meets its cap or a full resource stays there.
+// Progressive filling: raises all levels together; a class that meets its cap or a full resource stays there.
 void FluidNetwork::fill() {
   const bool any_tight = find_tight();
   levels_.resize(std::max(levels_.size(), members_.size()));
@@ -111,8 +111,8 @@ void FluidNetwork::fill() {
   while (!open_.empty()) fill_round();
 }
 
-// Raises the levels of the open classes to the next cap or full resource and closes whoever met it. Decides
-// against the state before the round, so that the order of the classes does not matter.
+// Raises the levels of the open classes to the next cap or full resource and closes the classes that met it.
+// Decides by the state before the round, so the order of the classes does not matter.
 void FluidNetwork::fill_round() {
   double level = next_cap_;
   for (Tight& t : tight_) {
@@ -143,7 +143,7 @@ void FluidNetwork::fill_round() {
   open_.resize(still_open);
 }
 
-// The first of the resources of a member that is full once levels have `reached` this, as a slot of tight_.
+// The first resource of a member that is full once levels have `reached` this, as a slot of tight_.
 std::int32_t FluidNetwork::full_slot(std::uint32_t member, double reached) const {
   for (std::uint32_t p = first_part_[member]; p < first_part_[member + 1]; ++p) {
     if (tight_[member_parts_[p].slot].fills_at <= reached) return member_parts_[p].slot;
@@ -175,7 +175,7 @@ void FluidNetwork::apply(double now_ns) {
   }
 }
 
-// Solves for the changed classes and all that they reach.
+// Solves for the changed classes and all classes that they reach.
 void FluidNetwork::solve(double now_ns) {
   solve_number_ = (solve_number_ + 1) & 0x7fffffffu;
   members_.clear();

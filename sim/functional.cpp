@@ -29,13 +29,13 @@ namespace {
 
 constexpr std::size_t kMaxStaleReads = 20;
 constexpr std::uint32_t kCopyEngine =
-    ~std::uint32_t{0};  // in place of a kernel; the operation is one of the host
+    ~std::uint32_t{0};  // in place of a kernel: the operation belongs to the host
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 28;  // of all buffers and ranks: 2 GB
 
 constexpr double kRightInFp32 = 1e-6;
 constexpr double kRightInFp64 = 1e-12;
 
-// Every buffer of every rank is held in memory, and so is what is expected.
+// Every buffer of every rank, and every expected value, is held in memory.
 void check_size(const Schedule& schedule) {
   std::int64_t elements = 0;
   for (const Buffer& buffer : schedule.buffers) {
@@ -71,7 +71,7 @@ const Schedule& executable(const Schedule& schedule) {
   return schedule;
 }
 
-// Which buffers numbers go from and to, and which of these keep fewer digits of them than came.
+// Which buffers values flow from and to, and which writes into buffers lose digits.
 class DigitsKept {
  public:
   explicit DigitsKept(const Schedule& schedule)
@@ -83,7 +83,7 @@ class DigitsKept {
     for (const ReferenceOp& op : schedule.reference) count(op.to.buffer);
   }
 
-  // Whether all that is expected comes out of fp64 alone.
+  // Whether all expected values are computed in fp64 alone.
   bool all_of_fp64() const {
     for (std::size_t b = 0; b < rounds_.size(); ++b) {
       if (counts_[b] != 0 && rounds_[b] != 0) return false;
@@ -95,7 +95,7 @@ class DigitsKept {
   bool is_wide(std::int16_t buffer) const {
     return schedule_.buffers[static_cast<std::size_t>(buffer)].dtype == DType::fp64;
   }
-  // What a program writes is made of what it reads.
+  // The writes of a program depend on all its reads.
   void add(std::int32_t rank, const Workgroup& program) {
     std::set<std::int16_t> read;
     std::set<std::int16_t> written;
@@ -126,15 +126,15 @@ class DigitsKept {
   const Schedule& schedule_;
   std::map<std::int16_t, std::set<std::int16_t>> sources_;  // by buffer that is written
   std::vector<char> rounds_;                                // by buffer: some write into it loses digits
-  std::vector<char> counts_;                                // by buffer: what is expected is made of it
+  std::vector<char> counts_;                                // by buffer: expected values depend on it
 };
 
-// How far what a right schedule leaves is from its reference, at most.
+// The largest error that a right schedule can have against its reference.
 double right_within(const Schedule& schedule) {
   return DigitsKept(schedule).all_of_fp64() ? kRightInFp64 : kRightInFp32;
 }
 
-// What an operation that has started will do when it ends.
+// Effects at its end of an operation that has started.
 struct OpenOp {
   std::uint32_t op = 0;
   Eigen::MatrixXd values;
@@ -143,9 +143,9 @@ struct OpenOp {
 
 struct WorkgroupState {
   Eigen::MatrixXd accumulator;  // 0 x 0: empty
-  bool merges = false;          // it is a partial of attention: its last column holds log-sum-exps
-  bool stored = false;          // a matmul starts from zero
-  std::int32_t first_row = -1;  // of what a sparse_product has left, parts of which may be written out
+  bool merges = false;  // the accumulator is a partial of attention: its last column holds log-sum-exps
+  bool stored = false;  // a matmul starts from zero
+  std::int32_t first_row = -1;  // of a sparse_product, parts of whose result may be written out
   std::vector<OpenOp> open;     // at most the store in flight and the current operation
 };
 
@@ -230,7 +230,7 @@ Eigen::MatrixXd FunctionalExecutor::State::read(const OpPlace& place, const Regi
   return memory.read(region);
 }
 
-// That is rows × cols, log-sum-exps included.
+// The accumulator, which must have rows × cols, log-sum-exps included.
 const Eigen::MatrixXd& FunctionalExecutor::State::accumulator_for(const OpPlace& place, std::int32_t rows,
                                                                   std::int32_t cols) {
   const Eigen::MatrixXd& accumulator = workgroup_at(place).accumulator;
@@ -242,7 +242,7 @@ const Eigen::MatrixXd& FunctionalExecutor::State::accumulator_for(const OpPlace&
   return accumulator;
 }
 
-// What a store or an atomic addition writes.
+// Values that a store or an atomic addition writes.
 Eigen::MatrixXd FunctionalExecutor::State::written_out(const OpPlace& place, const Rect& rect) {
   WorkgroupState& workgroup = workgroup_at(place);
   if (workgroup.accumulator.size() == 0 && schedule.kernels[place.kernel].registers_filled) {
@@ -258,8 +258,8 @@ Eigen::MatrixXd FunctionalExecutor::State::written_out(const OpPlace& place, con
   return accumulator_for(place, rect.rows, rect.cols);
 }
 
-// What a sparse_product leaves: of every row the sum over its nonzeros in the range of the operation. Of x
-// what these ask for must be there; elements of other columns are never looked at.
+// Result of a sparse_product: for every row the sum over its nonzeros in the range of the operation. The
+// elements of x that the nonzeros name must be written; other elements are not read.
 Eigen::MatrixXd FunctionalExecutor::State::sparse_rows(const OpPlace& place, const Op& op) {
   const SparseMatrix& matrix = *schedule.sparse[static_cast<std::size_t>(op.index)];
   Eigen::MatrixXd sums = Eigen::MatrixXd::Zero(op.rect.rows, 1);
@@ -356,7 +356,7 @@ void FunctionalExecutor::State::finish(const OpPlace& place) {
       add_to_accumulator(place, std::move(open.values));
     }
   }
-  if (draws_items(op_at(place))) {  // what comes next begins anew, whatever was drawn
+  if (draws_items(op_at(place))) {  // registers start empty, whatever was drawn
     workgroup.accumulator = Eigen::MatrixXd();
     workgroup.merges = workgroup.stored = false;
     workgroup.first_row = -1;
@@ -431,8 +431,8 @@ FunctionalResult FunctionalExecutor::result() const {
 
 FunctionalResult execute_functionally(const Schedule& schedule, const Machine& machine, std::uint64_t seed,
                                       const std::atomic<bool>* stop) {
-  // Unordered reads and deadlocks are for the execution to show; only what cannot be executed at all is
-  // refused here.
+  // The execution itself finds unordered reads and deadlocks; only schedules that cannot be executed at all
+  // are refused here.
   std::vector<Finding> refused = check_schedule(schedule, std::numeric_limits<std::size_t>::max());
   std::erase_if(refused, [](const Finding& finding) {
     return finding.kind != Finding::Kind::out_of_range && finding.kind != Finding::Kind::meaningless;

@@ -8,18 +8,18 @@
 
 namespace tritax {
 
-// Row i sees the first `first` + i div `group` of the keys at hand; none if that is below 1.
+// Row i sees the first `first` + i div `group` of the given keys; no key if that is below 1.
 struct VisibleKeys {
   std::int64_t first = 0;
   std::int64_t group = 1;
 };
 
 // Results and log-sum-exps of softmax(q·kᵀ/√d)·v; without `visible` every row sees all keys. A row that sees
-// none is 0, and its log-sum-exp -infinity.
+// no key is 0 with log-sum-exp -infinity.
 Eigen::MatrixXd attention_partial(const Eigen::MatrixXd& q, const Eigen::MatrixXd& k,
                                   const Eigen::MatrixXd& v, std::optional<VisibleKeys> visible);
 
-// Both partials as one, as if all their keys had been attended to at once.
+// The partial that attention to the keys of both partials at once gives.
 Eigen::MatrixXd merged_partials(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b);
 
 }  // namespace tritax

@@ -10,7 +10,7 @@ FunctionalMemory::FunctionalMemory(const Schedule& schedule) : buffers_(schedule
   for (int rank = 0; rank < schedule.ranks; ++rank) {
     for (const Buffer& buffer : schedule.buffers) {
       Memory memory;
-      // Not a number, so that what a stale read delivers cannot pass for a result.
+      // Not a number, so that the value of a stale read cannot pass for a result.
       if (buffer.dtype == DType::fp64) {
         memory.wide.setConstant(buffer.rows, buffer.cols, std::numeric_limits<double>::quiet_NaN());
       } else {
@@ -76,7 +76,7 @@ std::optional<FunctionalMemory::Fault> FunctionalMemory::find_fault(
   const auto& last_write = at(region.buffer, region.rank).last_write;
   const Rect& rect = region.rect;
   std::int32_t sound =
-      kInitial;  // neighbours mostly share their write, so one comparison settles most elements
+      kInitial;  // neighbours mostly share their write, so one comparison covers most elements
   for (std::int32_t row = rect.row; row < rect.row + rect.rows; ++row) {
     for (std::int32_t col = rect.col; col < rect.col + rect.cols; ++col) {
       const std::int32_t record = last_write(row, col);
@@ -102,7 +102,7 @@ FunctionalMemory::OpenWrite FunctionalMemory::begin_write(const Region& region, 
   const Rect& rect = region.rect;
   for (std::int32_t row = rect.row; row < rect.row + rect.rows; ++row) {
     for (std::int32_t col = rect.col; col < rect.col + rect.cols; ++col) {
-      // A store forgets what was there, an add keeps it: one record for each write that it adds to.
+      // A store forgets the previous value, an add keeps it: one record per write that it adds to.
       const std::int32_t beneath = add ? last_write(row, col) : kUnwritten;
       auto known = std::find_if(record_over.begin(), record_over.end(),
                                 [&](const auto& entry) { return entry.first == beneath; });

@@ -1,4 +1,4 @@
-// The symmetric buffers of all ranks with real elements, and for every element the write that it comes from.
+// The symmetric buffers of all ranks with real elements, and the last write of every element.
 #pragma once
 
 #include <Eigen/Core>
@@ -15,11 +15,11 @@ namespace tritax {
 
 class FunctionalMemory {
  public:
-  // Buffers in fp64 keep it, all others are kept in fp32.
+  // Elements of fp64 buffers are kept in fp64, all others in fp32.
   using Elements = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using WideElements = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-  // Why a region must not be read, at its first such element.
+  // The reason why a region must not be read, at its first faulty element.
   struct Fault {
     enum class Kind : std::uint8_t { unwritten, in_flight, unordered };
     Kind kind = Kind::unwritten;
@@ -37,16 +37,16 @@ class FunctionalMemory {
 
   explicit FunctionalMemory(const Schedule& schedule);
 
-  // Regions are of one rank here.
+  // Every region here names one rank.
 
-  // Sets elements before the first operation; everybody may read them.
+  // Sets elements before the first operation; every agent may read them.
   void fill(const Region& region, const WideElements& values);
 
   Eigen::MatrixXd read(const Region& region) const;
 
-  // `is_before(epoch)` tells whether a write is ordered before the reader. A write in flight may be seen or
-  // not, so it is a fault whatever it is ordered with. An atomic add (`for_add`) reads too, but in any order
-  // with other adds.
+  // `is_before(epoch)` tells whether a write is ordered before the reader. A read may see a write in flight
+  // or not, so a write in flight is a fault whatever its order. An atomic add (`for_add`) reads too, but in
+  // any order with other adds.
   std::optional<Fault> find_fault(const Region& region, bool for_add,
                                   const std::function<bool(Epoch)>& is_before) const;
 
@@ -57,20 +57,20 @@ class FunctionalMemory {
   bool complete(const Region& region) const;
 
  private:
-  // `record` numbers in Memory::last_write.
+  // Values of `record` in Memory::last_write.
   static constexpr std::int32_t kUnwritten = -1;
   static constexpr std::int32_t kInitial = 0;
 
   struct Write {
     Epoch epoch;
     OpPlace writer;
-    std::int32_t beneath = kUnwritten;  // of an add: the write that it added to
+    std::int32_t beneath = kUnwritten;  // for an add: the write that it added to
     bool add = false;
     bool in_flight = false;
   };
   struct Memory {
-    Elements elements;  // 0 × 0 in fp64
-    WideElements wide;  // 0 × 0 in all else
+    Elements elements;  // 0 × 0 for fp64 buffers
+    WideElements wide;  // 0 × 0 for other buffers
     Eigen::Matrix<std::int32_t, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> last_write;
   };
 

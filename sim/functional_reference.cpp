@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-// Uniform in [-1, 1), the same on every platform, with as many digits as the dtype keeps here.
+// Uniform in [-1, 1), equal on every platform, with the digits that the dtype keeps here.
 FunctionalMemory::WideElements random_elements(const Rect& rect, DType dtype, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   FunctionalMemory::WideElements elements(rect.rows, rect.cols);
@@ -100,7 +100,7 @@ Eigen::MatrixXd FunctionalReference::value_of(const ReferenceOp& op, std::size_t
       for (int rank = 0; rank < schedule_.ranks; ++rank) value += read(op.a, rank, index, memory);
       break;
   }
-  // On every rank it adds onto the same values.
+  // On every rank it adds to the same values.
   if (op.add) value += read(op.to, std::max(op.to.rank, 0), index, memory);
   return value;
 }
@@ -139,7 +139,7 @@ double FunctionalReference::error_on(int rank, const FunctionalMemory& memory) c
     const Region& to = schedule_.reference[part.op].to;
     const Region region{to.buffer, rank, part.rect};
     const Eigen::MatrixXd values = memory.read(region);
-    // Not a number comes from a read of unwritten elements; it must not lose a comparison.
+    // NaN comes from a read of unwritten elements; a comparison must not lose it.
     if (!memory.complete(region) || values.hasNaN()) return std::numeric_limits<double>::infinity();
     const auto expected = block_at(values_[part.op], to, part.rect);
     Largest& largest = of_buffer[to.buffer];

@@ -103,7 +103,7 @@ void HappensBefore::enqueue(std::int32_t kernel, std::int32_t stream, const Vect
   streams_[rank][stream].queue.push_back({index, host});
 }
 
-// A copy, or a point of a stream.
+// Posts a copy, or a point of a stream.
 void HappensBefore::post(int rank, const HostOp& op, std::uint32_t host_op) {
   const auto r = static_cast<std::size_t>(rank);
   Launch launch{host_op, hosts_[r], Launch::Kind::copy};
@@ -120,7 +120,7 @@ void HappensBefore::post(int rank, const HostOp& op, std::uint32_t host_op) {
   pass_points(rank);
 }
 
-// Records and waits that nothing holds up any more.
+// Passes records and waits that nothing holds up any longer.
 void HappensBefore::pass_points(int rank) {
   for (bool more = true; more;) {
     more = false;
@@ -267,7 +267,7 @@ void HappensBefore::op_finished(std::uint32_t kernel, std::uint32_t workgroup, s
   }
 }
 
-// Whoever has drawn this item has waited for what all claims come after.
+// A workgroup that has drawn this item has waited for everything that precedes all claims of the queue.
 void HappensBefore::acquire_of_queue(Agent& agent, std::uint32_t kernel, std::uint32_t program) {
   const std::size_t workgroups = schedule_.kernels[kernel].workgroups.size();
   if (program < workgroups) return;
@@ -295,7 +295,7 @@ void HappensBefore::release(Agent& agent, int rank, std::uint32_t op_index, cons
 void HappensBefore::acquire(Agent& agent, int rank, const Op& op) {
   const Flag& flag = flag_at(op.flag, rank, op.index);
   TRITAX_ASSERT(flag.value >= op.value || flag.was_set, "a wait ended before its flag was set");
-  // It was set anew before the wait that had seen it ended.
+  // A later signal has set the flag again before the end of the wait that had seen it.
   if (flag.value < op.value || op.scope == Scope::workgroup) return;
   for (const Release& release : flag.releases) {
     if (!release.publishes) continue;
@@ -304,7 +304,7 @@ void HappensBefore::acquire(Agent& agent, int rank, const Op& op) {
     if (!same_gpu && !system) {
       continue;
     }
-    std::int64_t without = flag.value - release.value;  // reachable if this signal had not come
+    std::int64_t without = flag.value - release.value;  // sum without this signal
     for (const Release& other : flag.releases) {
       if (without < op.value) {
         break;

@@ -1,31 +1,32 @@
-// Happens-before: which operations of a schedule are ordered before which others, whatever the timing.
+// Happens-before: which operations of a schedule are ordered before which others, independent of timing.
 //
 // Law (Lamport 1978; vector clocks as in Flanagan and Freund, "FastTrack", PLDI 2009). Every workgroup is an
 // agent that counts its operations; an epoch (agent, count) names one operation. Every agent carries a vector
 // clock: for each other agent the last operation that is ordered before it. Clocks grow by
 //
-//   program order    an operation is after all earlier ones of its workgroup (stores too: what reads them
-//                    early is caught as a read of a write in flight, and a signal drains them);
+//   program order    an operation is after all earlier operations of its workgroup (also after stores: an
+//                    early read is reported as a read of a write in flight, and a signal drains stores);
 //   signal → wait    the wait takes over the clock of every signal without which it could not have ended;
 //   kernel           starts after the host's launch and after the previous kernel of its stream, and its end
 //                    is after all its workgroups;
 //   copy             by a copy engine: as a kernel of one workgroup with one operation;
-//   item             of a work queue (model/schedule/items.hpp): an agent of its own, for another workgroup
-//                    could have drawn it. It is after the start of its kernel and after the waits that all
-//                    claims of its queue have behind them; the end of the kernel is after it;
-//   event            what follows a wait in its stream is after what came before the record in its stream;
+//   item             of a work queue (model/schedule/items.hpp): an agent of its own, because any workgroup
+//                    can draw it. The item is after the start of its kernel and after the waits that precede
+//                    all claims of its queue; the end of the kernel is after the item;
+//   event            operations after a wait in its stream are after operations before the record in its
+//                    stream;
 //   host             a synchronisation is after the kernels it waits for, a barrier after all hosts that
 //                    arrived.
 //
-// A relaxed signal counts and orders nothing. One that sets the counter begins anew: what was signalled
-// before is forgotten, and a wait that sees the counter only after that takes over nothing of it.
+// A relaxed signal counts and orders nothing. A signal that sets the counter starts anew: earlier signals are
+// forgotten, and a wait that sees the counter only after the set takes over none of their clocks.
 //
 // Scopes (schedule.hpp): a signal orders a wait on the same GPU if both have gpu scope or wider, a wait on
 // another GPU only if both have system scope.
 //
-// A signal that merely happened to come early orders nothing: a wait for n takes over a signal s only if the
-// signals seen so far that are not after s sum to less than n, that is, if no other arrival order could have
-// ended the wait without s.
+// A signal that comes early by chance orders nothing. A wait for n takes over a signal s only if the signals
+// seen so far that are not after s sum to less than n: then no other arrival order could have ended the wait
+// without s.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +39,13 @@
 
 namespace tritax {
 
-// One operation: the `time`-th that its agent started, counted from 1.
+// One operation: number `time` of the operations that its agent started, counted from 1.
 struct Epoch {
   std::uint32_t agent = 0;
   std::uint32_t time = 0;
 };
 
-// For each agent the last operation known; agents that are not listed are at 0.
+// For each agent the last known operation; agents that are not listed are at 0.
 class VectorClock {
  public:
   void advance(Epoch epoch);            // raises one agent's entry to at least epoch.time
@@ -55,7 +56,7 @@ class VectorClock {
   std::vector<Epoch> entries_;  // sorted by agent
 };
 
-// Follows one run: call in simulated order. Holds a reference to the schedule.
+// Follows one run. Call it in simulated order; it holds a reference to the schedule.
 class HappensBefore {
  public:
   explicit HappensBefore(const Schedule& schedule);
@@ -65,17 +66,17 @@ class HappensBefore {
   void kernel_started(std::uint32_t kernel);
   void kernel_finished(std::uint32_t kernel);
 
-  // A copy by a copy engine, which the host operation has posted; returns its epoch.
+  // A copy by a copy engine, posted by the host operation; returns its epoch.
   Epoch copy_started(int rank, std::uint32_t host_op);
   void copy_finished(int rank, std::uint32_t host_op);
 
-  // Operations are named as in OpPlace: those of an item by the workgroup that runs it.
-  // Counts the operation and returns its epoch.
+  // Operations are named as in OpPlace: an operation of an item by the workgroup that runs the item. Counts
+  // the operation and returns its epoch.
   Epoch op_started(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op);
-  // Makes signals seen and lets waits acquire.
+  // Publishes the signal of the operation, or lets its wait acquire.
   void op_finished(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op);
 
-  // True if `earlier` is ordered before this operation, which its workgroup does now.
+  // True if `earlier` is ordered before this operation, which its workgroup executes now.
   bool is_before(Epoch earlier, std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const;
   bool is_before_copy(Epoch earlier, int rank, std::uint32_t host_op) const;
 
@@ -83,12 +84,12 @@ class HappensBefore {
   struct OpenSignal {
     std::uint32_t op = 0;
     Epoch epoch;
-    VectorClock clock;  // at its start: what it releases
+    VectorClock clock;  // clock that the signal releases, as of its start
   };
   struct Agent {
     VectorClock clock;
     std::uint32_t time = 0;
-    std::uint32_t launch = 0;  // launch of its kernel that the clock belongs to
+    std::uint32_t launch = 0;  // number of the kernel launch that the clock belongs to
     std::vector<OpenSignal> open_signals;
   };
   struct KernelState {
@@ -98,14 +99,14 @@ class HappensBefore {
   };
   struct Launch {
     enum class Kind : std::uint8_t { kernel, copy, record, wait };
-    std::uint32_t item = 0;  // kernel; of a copy the host operation; else into records_
+    std::uint32_t item = 0;  // kernel; for a copy the host operation; else index into records_
     VectorClock host;
     Kind kind = Kind::kernel;
   };
   struct Stream {
     std::deque<Launch> queue;  // launched, in order; the front may be running
     bool running = false;
-    VectorClock done;  // of all that has finished
+    VectorClock done;  // joined clocks of all finished launches
   };
   struct Record {  // of an event
     bool happened = false;
@@ -117,15 +118,15 @@ class HappensBefore {
     std::int64_t value = 0;
     int rank = 0;  // of the signalling workgroup
     Scope scope = Scope::gpu;
-    bool publishes = true;  // is not relaxed
+    bool publishes = true;  // false for a relaxed signal
   };
   struct Flag {
     std::int64_t value = 0;
     bool was_set = false;
-    std::vector<Release> releases;  // since it was set last, that included
+    std::vector<Release> releases;  // since the last signal that sets the flag, including that signal
   };
 
-  // Workgroups of a kernel, then its items.
+  // Agents of a kernel: first its workgroups, then its items.
   std::uint32_t agent_of(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const;
   const Op& op_at(std::uint32_t kernel, std::uint32_t workgroup, std::uint32_t op) const;
   Flag& flag_at(std::int16_t flag, int rank, std::int32_t index);
@@ -141,16 +142,16 @@ class HappensBefore {
 
   const Schedule& schedule_;
   std::vector<std::uint32_t> first_agent_;           // by kernel
-  std::vector<std::vector<ItemQueue>> item_queues_;  // likewise
+  std::vector<std::vector<ItemQueue>> item_queues_;  // by kernel
   std::vector<Agent> agents_;
   std::vector<KernelState> kernels_;
   std::vector<std::map<std::int32_t, Stream>> streams_;  // by rank, stream
   std::vector<std::uint32_t> first_copy_;                // by rank: agent of its first host operation
-  std::vector<Record> records_;                          // of events, in the order in which they were posted
+  std::vector<Record> records_;                          // of events, in posting order
   std::vector<std::map<std::int32_t, std::uint32_t>> last_record_;  // by rank and event
   std::vector<VectorClock> hosts_;                                  // by rank
   std::vector<std::size_t> barriers_reached_;                       // by rank
-  std::vector<VectorClock> barriers_;                               // joined clocks of those who arrived
+  std::vector<VectorClock> barriers_;                               // joined clocks of the hosts that arrived
   std::vector<std::size_t> first_flag_;                             // by flag array
   std::vector<Flag> flags_;
 };

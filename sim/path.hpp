@@ -1,16 +1,16 @@
-// Where the time of the path that led to some state went.
+// The account of the time of the path that led to a state.
 #pragma once
 
 #include "sim/simulate.hpp"
 
 namespace tritax {
 
-// An account together with the time up to which it accounts.
+// An account, and the time up to which it accounts.
 struct Path {
   TimeAccount account;
   double time_ns = 0;
 
-  // Everything from the time of the path to `until_ns` belongs to `part`.
+  // Charges the time from the end of the path to `until_ns` to `part`.
   void charge(double TimeAccount::*part, double until_ns) {
     if (until_ns > time_ns) {
       account.*part += until_ns - time_ns;

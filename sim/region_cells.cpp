@@ -96,7 +96,7 @@ void RegionCells::drop_too_fine() {
   }
 }
 
-// Of reads that are cut by each other.
+// Keeps the buffers with partial overlaps; the grids are cut by the reads.
 void RegionCells::keep_what_overlaps() {
   std::vector<std::uint8_t> overlaps(buffers_, 0);
   std::vector<std::vector<Painted>> cells(grids_.size());
@@ -119,7 +119,7 @@ void RegionCells::keep_what_overlaps() {
   has_ = std::move(overlaps);
 }
 
-// By all that uses what has cells, in place of the reads alone.
+// Cuts the grids anew by all uses of buffers with cells, not by reads alone.
 void RegionCells::cut_all(const Schedule& schedule, std::int32_t ranks) {
   for (Grid& grid : grids_) grid = {};
   if (std::find(has_.begin(), has_.end(), 1) == has_.end()) return;

@@ -1,18 +1,18 @@
-// Cells of buffers of which operations read parts that overlap without being the same.
+// Cells of buffers in which operations read regions that overlap in part.
 //
-// What caches have of a buffer is known by rectangle, of those that workgroups read or write in the memory of
-// their own GPU. As long as any two that are read are equal or disjoint, the tile of the buffer that one
-// begins in names it, and nothing is needed here. Else the edges of all that is read and written cut the
-// buffer into cells, rows by columns, so that each rectangle is a whole number of them: the coarsest such
-// grid. What is read is then looked up, counted and noted cell by cell, row by row, which is the same as
-// reading its parts one by one.
+// Cache state of a buffer is kept per rectangle, for rectangles that workgroups read or write in the memory
+// of their own GPU. If any two rectangles that are read are equal or disjoint, the tile in which a rectangle
+// begins names it, and no cells are needed. Otherwise the edges of all rectangles that are read or written
+// cut the buffer into cells, rows by columns: the coarsest grid in which each rectangle is a whole number of
+// cells. A read is then looked up, counted and noted cell by cell, row by row, which equals reading its parts
+// one by one.
 //
-//   Example: tiles of 128 x 128 that are stored, read one by one, and read by strips of 64 rows and 1024
-//   columns: cells of 64 x 128. A store writes two of them, a strip reads eight.
+//   Example: tiles of 128 x 128 are stored, read one by one, and read by strips of 64 rows and 1024 columns:
+//   cells of 64 x 128. A store writes two cells, a strip reads eight.
 //
-// A buffer that is written by other rectangles than it is read by, each of which is read alone, has no cells:
-// of a strip over many tiles it is known where the first of them is. Nor has one whose cells would be far
-// more than the operations that use them.
+// A buffer has no cells if the rectangles that are written differ from the rectangles that are read, but no
+// two reads overlap in part: for a strip over many tiles, the cache state of its first tile counts. A buffer
+// also has no cells if they would far outnumber the operations that use them.
 #pragma once
 
 #include <algorithm>
@@ -29,8 +29,8 @@ class RegionCells {
  public:
   explicit RegionCells(const std::vector<Buffer>& buffers);
 
-  // Before the run: all operations of kernels, each with the rank of its kernel. Only what is read by other
-  // parts than its tiles can overlap.
+  // Before the run: all operations of kernels, each with the rank of its kernel. Regions can overlap in part
+  // only if one of them is not a whole tile.
   void see(const Op& op, std::int32_t rank) {
     if (!reads_own(op, rank)) return;
     const bool copies = op.kind == OpKind::copy;
@@ -42,18 +42,19 @@ class RegionCells {
                       op.rect.cols == std::min(tiles.cols, tiles.all_cols - col);
     if (!tile) has_[buffer] = 1;
   }
-  // Then once, of the ranks that are simulated: the first, for which the others behave alike.
+  // Call it once after see(), with the number of simulated ranks.
   void finish(const Schedule& schedule, std::int32_t ranks);
 
   bool empty() const { return has_.empty(); }
   bool has(std::int32_t buffer) const { return !empty() && has_[static_cast<std::size_t>(buffer)] != 0; }
 
-  // Of a buffer that has cells. Their number, on one GPU:
+  // Number of cells of a buffer that has cells, on one GPU.
   std::size_t count(std::int32_t rank, std::int32_t buffer) const {
     const Grid& grid = grid_of(rank, buffer);
     return grid.rows.count() * grid.cols.count();
   }
-  // Calls `visit(cell, bytes)` for the cells of a rectangle that was seen, row by row.
+  // Calls `visit(cell, bytes)` for the cells of a rectangle that was seen, row by row. The buffer must have
+  // cells.
   template <typename Visit>
   void for_each(std::int32_t rank, std::int32_t buffer, const Rect& rect, Visit&& visit) const {
     const Grid& grid = grid_of(rank, buffer);
@@ -76,7 +77,7 @@ class RegionCells {
     void finish();
 
     std::size_t count() const { return cuts_.size() - 1; }
-    // The cell that begins there, or the one behind the last.
+    // The cell that begins at `at`, or the cell behind the last.
     std::size_t cell_at(std::int32_t at) const {
       const auto word = static_cast<std::size_t>(at) / 64;
       const std::uint64_t below = (std::uint64_t{1} << at % 64) - 1;
@@ -85,19 +86,19 @@ class RegionCells {
     double length(std::size_t cell) const { return cuts_[cell + 1] - cuts_[cell]; }
 
    private:
-    std::vector<std::uint64_t> bits_;    // by position: whether it is cut
-    std::vector<std::uint32_t> before_;  // by word of these: cuts before it
+    std::vector<std::uint64_t> bits_;    // by position: whether there is a cut
+    std::vector<std::uint32_t> before_;  // by word of bits_: cuts before the word
     std::vector<std::int32_t> cuts_;
   };
-  struct Grid {  // of a buffer of one GPU; empty where nothing uses it
+  struct Grid {  // of a buffer on one GPU; empty if no operation uses it
     Axis rows, cols;
     double element_bytes = 0;
     double uses = 0;
-    double cells_used = 0;  // by all uses together
+    double cells_used = 0;  // by all uses, summed
     bool any() const { return uses > 0; }
     bool has_too_many() const;
   };
-  struct Painted {  // of a cell: the first and the last of the rectangle that it is of
+  struct Painted {  // of a cell: first and last cell of the rectangle that covers it
     std::size_t first = 0, last = 0;
     bool by_one = false;
   };
@@ -105,7 +106,7 @@ class RegionCells {
   struct Tiles {  // of a buffer
     std::int32_t rows = 1, cols = 1, all_rows = 0, all_cols = 0;
     bool of_two = false;  // both are powers of two
-    // Whether one begins there.
+    // Whether a tile begins there.
     bool begins(std::int32_t row, std::int32_t col) const {
       return of_two ? ((row & (rows - 1)) | (col & (cols - 1))) == 0 : row % rows == 0 && col % cols == 0;
     }
@@ -132,13 +133,13 @@ class RegionCells {
   const Grid& grid_of(std::int32_t rank, std::int32_t buffer) const { return grids_[slot_of(rank, buffer)]; }
 
   std::size_t buffers_ = 0;
-  std::vector<Tiles> tiles_;   // by buffer
-  std::vector<Region> reads_;  // in finish(): of what is read by parts; once of those that follow each other
+  std::vector<Tiles> tiles_;       // by buffer
+  std::vector<Region> reads_;      // in finish(): reads of buffers with partial reads, no repeats in a row
   std::vector<std::uint8_t> has_;  // by buffer; empty if none has cells
-  std::vector<Grid> grids_;        // by rank and buffer, likewise
+  std::vector<Grid> grids_;        // by rank and buffer; empty if no buffer has cells
 };
 
-// Of a schedule, for the ranks 0 … `ranks`-1, whose kernels are all that it has.
+// Cells of a schedule for the ranks 0 … `ranks`-1, which run all kernels of the schedule.
 RegionCells region_cells_of(const Schedule& schedule, std::int32_t ranks);
 
 }  // namespace tritax

@@ -10,14 +10,14 @@ namespace tritax {
 
 const Fields<SimulationResult>& run_fields();
 
-// One GPU, as JSON and Python have it.
+// One GPU, as shown in JSON and Python.
 struct RankedResult {
   std::size_t rank = 0;
   const RankResult* result = nullptr;
 };
 const Fields<RankedResult>& rank_fields();
 
-// One line of the table of GPUs: a GPU, several that are equal, or the node.
+// One line of the table of GPUs: a GPU, several equal GPUs, or the node.
 struct GpuLine {
   std::string gpu;
   double makespan_ns = 0;

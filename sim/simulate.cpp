@@ -23,7 +23,7 @@ SimulationOptions found_in_caches(const std::optional<double>& flush_bytes) {
 
 namespace {
 
-// Does a stream or the host itself make one kernel of this program wait for another?
+// Whether a stream or the host makes one kernel of this program wait for another.
 bool orders_kernels(const std::vector<HostOp>& program, const Schedule& schedule) {
   std::set<std::int32_t> streams;
   bool waited = false;
@@ -42,8 +42,8 @@ bool orders_kernels(const std::vector<HostOp>& program, const Schedule& schedule
   return false;
 }
 
-// Runs an engine; after long load twice. The power limit then holds in the mean over many runs, and what a
-// run draws in the mean depends on the clock that the limit leaves it.
+// Runs an engine; after long load it runs twice. After long load the power limit holds in the mean over many
+// runs, and the mean draw of a run depends on the clock that the limit allows.
 class PowerLimited {
  public:
   PowerLimited(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
@@ -56,9 +56,9 @@ class PowerLimited {
     SimulationOptions quiet = options_;
     quiet.observer = nullptr;
     const SimulationResult unlimited = Engine(schedule_, machine_, quiet, places_, alike_).run();
-    if (unlimited.gave_up) return unlimited;  // and so would a run at lower clocks
+    if (unlimited.gave_up) return unlimited;  // a run at lower clocks would give up, too
     std::vector<double> most_ghz;
-    // Between two runs caches are overwritten, while the matrix cores rest.
+    // Between two runs the caches are overwritten, while the matrix cores rest.
     const double writes = machine_.gpu.hbm_write_gb_per_s;
     const double between_ns =
         options_.written_before_bytes / (writes > 0 ? writes : machine_.gpu.hbm_gb_per_s);
@@ -71,8 +71,8 @@ class PowerLimited {
   }
 
  private:
-  // Of the power that is allowed for a short time, what is allowed for long; 1 where the machine does not
-  // know.
+  // The power allowed for long, as a share of the power allowed for a short time; 1 if the machine does not
+  // give it.
   double sustained_share() const {
     double share = 1;
     if (!machine_.after_long_load || !machine_.gpu.knows_energies()) return share;
@@ -88,14 +88,14 @@ class PowerLimited {
   }
 
   // The clock f at which a run of `period_ns` draws `share` of the budget in the mean: g(f)/f · work /
-  // period; 0 if it draws no more without a limit. Its matmuls take longer at a lower clock, and the run with
-  // them.
+  // period; 0 if the run draws no more without a limit. At a lower clock the matmuls take longer, and so does
+  // the run.
   double sustained_ghz(const RankResult& rank, double period_ns, double share) const {
     constexpr int kSteps = 50;
     const double highest = rank.matrix_clock_ghz;
     const double allowed = share * power_budget(machine_.gpu);
     const auto drawn = [&](double ghz) { return draw_of_cycle(machine_.gpu, ghz) * rank.matrix_work; };
-    if (drawn(highest) <= allowed * period_ns) return 0;  // rests enough
+    if (drawn(highest) <= allowed * period_ns) return 0;  // the matrix cores rest enough
     double low = 0, high = highest;
     for (int i = 0; i < kSteps; ++i) {
       const double ghz = (low + high) / 2;
@@ -112,13 +112,13 @@ class PowerLimited {
   const Alike& alike_;
 };
 
-// What an engine runs in place of a schedule: the nodes or ranks that stand for all, or all.
+// The schedule that an engine runs: the nodes or ranks that stand for all, or the whole schedule.
 class MaybeFolded {
  public:
   MaybeFolded(const Schedule& whole, const Machine& machine, const SimulationOptions& options)
       : whole_(whole),
         same_luck_(options.symmetry == Symmetry::same_luck || options.symmetry == Symmetry::ranks_same_luck) {
-    const bool watched = options.observer != nullptr && !same_luck_;  // who watches wants to see all ranks
+    const bool watched = options.observer != nullptr && !same_luck_;  // observers need all ranks
     if (options.symmetry == Symmetry::off || watched) return;
     if (options.symmetry == Symmetry::automatic && whole.ranks <= kMostRanksInFull) return;
     const bool ranks = options.symmetry == Symmetry::ranks || options.symmetry == Symmetry::ranks_same_luck;
@@ -137,10 +137,10 @@ class MaybeFolded {
   Alike alike_;
 };
 
-// A schedule that loses its boundaries, and nothing else that would come with it. Kernels that run side by
-// side compete for compute units, and the dispatcher crowds the one that is free first with workgroups that
-// have to wait and then share its rate to the end. So every workgroup runs where it runs with the boundaries,
-// and a compute unit takes its workgroups in the same order.
+// A schedule without its boundaries, and with no other change. Kernels that run side by side compete for
+// compute units, and the dispatcher would crowd the first free unit with workgroups that have to wait and
+// then share its rate to the end. So every workgroup runs on the compute unit of the run with boundaries, and
+// a compute unit takes its workgroups in the same order.
 class WithoutBoundaries {
  public:
   WithoutBoundaries(const Schedule& schedule, const Machine& machine)
@@ -162,8 +162,8 @@ class WithoutBoundaries {
   }
 
  private:
-  // With the other changes of `options`; no places where kernels meet no others than they do with boundaries.
-  // Returns the run that was to find them if somebody stopped it on the way.
+  // Finds places under the other changes of `options`; none if kernels meet the same kernels as with
+  // boundaries. Returns the search run if it was stopped.
   std::optional<SimulationResult> find_places(const Schedule& schedule, SimulationOptions options,
                                               const Alike& alike, std::vector<Placed>& places) const {
     if (keeps_boundaries(schedule)) return std::nullopt;
@@ -173,7 +173,7 @@ class WithoutBoundaries {
     }
     options.observer = nullptr;
     options.give_up_after_ns = 0;
-    // Only places are wanted of it, and limited clocks change those as little as any other clock.
+    // Only the places of this run are used; limited clocks change places as little as any other clock.
     Engine engine(schedule, machine_, options, {}, alike);
     SimulationResult found = engine.run();
     if (found.gave_up) return found;

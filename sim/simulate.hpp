@@ -1,9 +1,9 @@
-// The simulator: a schedule and a machine in, a time and an account of it out.
+// The simulator: takes a schedule and a machine, returns a time and the account of the time.
 //
 // Deterministic discrete events; equal input gives equal bits on every run. Bandwidth is fluid and max-min
 // fair (sim/fluid.hpp), compute units are slots with registers, LDS and waves (sim/dispatch.hpp), operand
-// reuse is followed per slab and cache (sim/cache.hpp), flags propagate with a latency and polling costs what
-// its protocol costs. There is no overlap ratio: whatever overlaps does so because it uses different
+// reuse is followed per slab and cache (sim/cache.hpp), flags propagate with a latency, and polling costs
+// depend on the lock protocol. There is no overlap ratio: operations overlap because they use different
 // resources at the same time.
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace tritax {
 
-// Where one nanosecond of the critical path went. The eight parts sum to the makespan.
+// Where the time of the critical path goes. The eight parts sum to the makespan.
 struct TimeAccount {
   double compute_ns = 0;           // matrix cores at their unobstructed rate
   double memory_ns = 0;            // useful local memory traffic
@@ -39,22 +39,22 @@ struct TimeAccount {
   }
 };
 
-// What a counterfactual run changes (DESIGN: the second account of the taxes).
+// Changes of a counterfactual run (DESIGN: the second account of the taxes).
 struct Counterfactual {
   bool free_launches = false;  // launches, gaps and host calls cost nothing
-  // Tile dependences instead of kernel boundaries and of host barriers between them; those of a harness stay.
+  // Tile dependences replace kernel boundaries and host barriers between kernels; barriers of a harness stay.
   bool dependences_for_barriers = false;
   bool intermediates_on_chip = false;  // re-reads of written tiles cost no memory traffic
 };
 
 // Whether nodes, or GPUs, that behave alike are simulated once (sim/symmetry.hpp).
 enum class Symmetry : std::uint8_t {
-  automatic,  // nodes, where a run has more than kMostRanksInFull
+  automatic,  // nodes, if a run has more than kMostRanksInFull ranks
   off,        // every rank is simulated
-  on,         // nodes, of runs of any size
-  same_luck,  // every rank is simulated, but those that behave alike draw the same: what `on` gives
-  ranks,  // GPUs of one node as well: some per cent too fast, for the slowest of many has worse luck than one
-  ranks_same_luck,  // every rank is simulated, with the luck of `ranks`
+  on,         // nodes, for runs of any size
+  same_luck,  // every rank is simulated, but alike ranks draw equal random shares: the result of `on`
+  ranks,      // also GPUs of one node: some per cent too fast, as the slowest of many is slower than one
+  ranks_same_luck,  // every rank is simulated, with the random shares of `ranks`
 };
 inline constexpr std::array<std::string_view, 6> kSymmetryNames{"auto",      "off",   "on",
                                                                 "same-luck", "ranks", "ranks-same-luck"};
@@ -67,16 +67,15 @@ struct SimulationOptions {
   bool link_counters = false;  // report link rates to the observer
   SimulationObserver* observer = nullptr;
   double written_before_bytes =
-      0;  // to every GPU just before the run; what caches hold of it is written back in it
-  bool warm =
-      false;  // the same kernels ran just before: code, operations, and operands that fit are in the caches
-  double give_up_after_ns = 0;  // stop and set `gave_up` once it is certain to take longer; 0: never
-  const std::atomic<bool>* stop = nullptr;  // likewise when somebody else sets it; may be null
+      0;              // to every GPU just before the run; the run writes back the part that caches still hold
+  bool warm = false;  // the same kernels ran just before: caches hold code, operations, and operands that fit
+  double give_up_after_ns = 0;  // stop and set `gave_up` once the run certainly takes longer; 0: never
+  const std::atomic<bool>* stop = nullptr;  // stop and set `gave_up` once this is true; may be null
 };
 
-// For a run that is measured again and again, with so many bytes written to every GPU before each time;
-// nothing if that is not known. Between equal runs with nothing written comes nothing that would change the
-// caches.
+// Options for a run that is measured repeatedly, with `flush_bytes` written to every GPU before each
+// repetition; defaults if unknown. With 0 bytes the run is warm: nothing changes the caches between equal
+// runs.
 SimulationOptions found_in_caches(const std::optional<double>& flush_bytes);
 
 struct RankResult {
@@ -85,8 +84,8 @@ struct RankResult {
   double kernels_ns = 0;        // first workgroup to last completion
   double cu_busy_ns = 0;        // sum over compute units of time with a workgroup
   double matrix_busy_ns = 0;    // mean over compute units of the time in which a matmul runs
-  double matrix_clock_ghz = 0;  // of the matrix cores at the end; 0: none worked
-  double matrix_work = 0;       // clk/GHz^3 that its matmuls drew, see sim/engine_clock.cpp
+  double matrix_clock_ghz = 0;  // of the matrix cores at the end; 0: no matmul ran
+  double matrix_work = 0;       // clk/GHz^3 drawn by its matmuls, see sim/engine_clock.cpp
 };
 
 struct SimulationResult {
@@ -94,21 +93,20 @@ struct SimulationResult {
   double kernels_ns = 0;  // first workgroup start to last kernel end, over all ranks
   TimeAccount account;    // sums exactly to makespan_ns
   std::vector<RankResult> ranks;
-  std::int32_t simulated_ranks = 0;  // of `ranks`; the results of the others are those of these
+  std::int32_t simulated_ranks = 0;  // of `ranks`; results of the other ranks are copies
   std::uint64_t tile_operations = 0;
-  std::uint64_t events = 0;        // that the engine handled
+  std::uint64_t events = 0;        // handled by the engine
   double matrix_flops = 0;         // executed, without padding
-  double hbm_bytes = 0;            // what takes as long to read: a byte written counts as often as it costs
-  double l2_hit_fraction = 0;      // of matmul operand bytes
-  double llc_hit_fraction = 0;     // of the bytes that missed L2
-  std::vector<CacheRow> caches;    // rows that had traffic
+  double hbm_bytes = 0;            // in bytes of equal read time: a byte written counts by its cost
+  double l2_hit_fraction = 0;      // share of the matmul operand bytes
+  double llc_hit_fraction = 0;     // share of the bytes that missed L2
+  std::vector<CacheRow> caches;    // rows with traffic
   std::vector<double> link_bytes;  // by topology edge
   bool gave_up = false;
 };
 
-// Runs the schedule. Throws UserError when the schedule does not fit the machine or when it stalls: the
-// message says who waits for what (rank, kernel, workgroup, operation, flag, its value and the awaited
-// value).
+// Runs the schedule. Throws UserError if the schedule does not fit the machine or if it stalls: the message
+// lists the waiting workgroups (rank, kernel, workgroup, operation, flag, its value and the awaited value).
 SimulationResult simulate(const Schedule& schedule, const Machine& machine,
                           const SimulationOptions& options = {});
 
@@ -119,25 +117,26 @@ struct Taxes {
   double launch_ns = 0;            // makespan minus makespan with free launches
   double bulk_synchronous_ns = 0;  // … with dependences for barriers
   double locality_ns = 0;          // … with intermediates on chip
-  double all_removed_ns = 0;       // makespan with all three removed
+  double all_removed_ns = 0;       // makespan with all three taxes removed
   double remainder_ns = 0;         // (makespan - all_removed) - (launch + bulk_synchronous + locality)
 };
 Taxes account_taxes(const Schedule& schedule, const Machine& machine, const SimulationOptions& options = {});
 
-// The same in parts that can run side by side, for a caller that has simulated the schedule already.
+// The makespans of account_taxes in two parts that can run side by side, for a caller that has already
+// simulated the schedule.
 struct CounterfactualMakespans {
   double free_launches_ns = 0;
   double intermediates_on_chip_ns = 0;
   double dependences_for_barriers_ns = 0;
   double all_ns = 0;
 };
-// Both give two: the first with the order that the schedule has, the second with tile dependences instead,
-// for which it also has to run with the order.
+// Each function sets two makespans: the first with the order of the schedule, the second with tile
+// dependences, which also runs the schedule in its order.
 void simulate_in_order(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                        CounterfactualMakespans& makespans);
 void simulate_by_dependences(const Schedule& schedule, const Machine& machine,
                              const SimulationOptions& options, CounterfactualMakespans& makespans);
-// `run` is what `simulate` gives with the same options and without a counterfactual.
+// `run` is the result of `simulate` with the same options and without a counterfactual.
 Taxes taxes_of(const SimulationResult& run, const CounterfactualMakespans& makespans);
 
 }  // namespace tritax

@@ -7,7 +7,7 @@
 
 namespace tritax {
 
-// The share of each sample of `piece` that no other has brought, less what `other` has.
+// Reduces the missed share of each sample of `piece` by the share that `other` has.
 void StreamReuse::note(const Piece& other, const Piece& piece, double* missed) const {
   if (other.weight <= 0 || other.begin >= piece.end || other.end <= piece.begin) return;
   const double step = (piece.end - piece.begin) / kSamples;
@@ -91,19 +91,19 @@ void StreamReuse::end(std::uint32_t number, double now_ns) {
   Stream& stream = streams_[piece.stream];
   Segment& segment = segment_of(stream, piece);
   std::erase(segment.readers, number);
-  // Of two that have left, the later one was everywhere later, but where it did not get to.
+  // Of two pieces that have ended, the later one passed every place later, up to its end.
   if (segment.last.weight <= piece.weight || segment.last.end <= piece.end) segment.last = piece;
   free_.push_back(number);
   --active_;
   if (--stream.readers == 0 && !std::isinf(window_ns_)) {
-    // What has been left for longer than a window is in the cache no more.
+    // A piece that ended longer ago than a window is no longer in the cache.
     std::erase_if(stream.segments, [&](const Segment& old) {
       return old.readers.empty() && old.last.passes_ns(old.last.end) < now_ns - window_ns_;
     });
   }
 }
 
-// Distinct bytes that are used in that time.
+// Distinct bytes used within `window_ns`.
 double StreamReuse::used_within(double window_ns) const {
   double used = 0;
   for (std::size_t i = 0; i < places_.size();) {

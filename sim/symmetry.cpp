@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int32_t kNone = -1;
 
-// The programs of the ranks below `ranks`, and what they do to others as done to their like.
+// The programs of the ranks below `ranks`; operations on other ranks act on the alike ranks below `ranks`.
 class Folding {
  public:
   Folding(const Schedule& whole, const AlikePrograms& programs, std::int32_t ranks)
@@ -83,7 +83,7 @@ class Folding {
     }
   }
 
-  // Workgroups and operations of the whole schedule, by their like.
+  // Numbers the workgroups and operations of the whole schedule by those of the folded one.
   void number_alike() {
     folded_.op_of.resize(whole_.ops.size());
     std::vector<std::uint32_t> first_workgroup;
@@ -114,12 +114,12 @@ class Folding {
   const AlikePrograms& programs_;
   const std::int32_t ranks_;
   FoldedRun folded_;
-  std::vector<std::int32_t> kernel_of_;  // by kernel of the whole; -1: left out
-  std::vector<std::uint32_t> kernels_;   // by rank, so far
+  std::vector<std::int32_t> kernel_of_;  // by kernel of the whole schedule; -1: left out
+  std::vector<std::uint32_t> kernels_;   // by rank: kernels so far
 };
 
-// `next` takes a link to the one that is alike, kNone where nobody uses it; `copies` times after each other
-// everything is back.
+// `next` maps a link to the link that it is alike, kNone for unused links; after `copies` steps every link is
+// back at itself.
 std::optional<std::vector<AlikeLink>> cycles_of(const Topology& topology,
                                                 const std::vector<std::int32_t>& next, std::int32_t copies) {
   std::vector<AlikeLink> links(topology.edges.size(), {kNone, 1});

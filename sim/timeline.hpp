@@ -29,10 +29,10 @@ class TimelineRecorder : public SimulationObserver, public CounterObserver {
   void op_reads(const OpPlace& place, int from, const ReadBytes& bytes) override;
   void copy_reads(int rank, std::uint32_t host_op, int from, const ReadBytes& bytes) override;
 
-  // Moves the timeline out. What has not finished (a search bound was passed) ends at the last time that was
-  // seen.
+  // Moves the timeline out. Operations that have not finished (a search bound was passed) end at the last
+  // recorded time.
   Timeline take();
-  // Likewise the counters that belong to it; they name its intervals by number.
+  // Moves the counters of the timeline out; they name its intervals by number.
   Counters take_counters();
 
  private:
@@ -47,7 +47,7 @@ class TimelineRecorder : public SimulationObserver, public CounterObserver {
   double now_ns_ = 0;
   std::vector<std::vector<std::vector<OpenOp>>> open_ops_;    // by kernel, workgroup
   std::vector<std::vector<std::int32_t>> streams_of_kernel_;  // by kernel: the stream of each of its launches
-  std::vector<std::uint32_t> launches_;                       // by kernel: started so far
+  std::vector<std::uint32_t> launches_;                       // by kernel: launches so far
   std::vector<std::size_t> open_kernels_;                     // by kernel: interval
   std::vector<std::size_t> open_host_ops_;                    // by rank: interval
 };

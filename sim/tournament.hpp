@@ -1,8 +1,8 @@
 // Which of many players has the smallest key: a winner tree (Knuth, The Art of Computer Programming, vol. 3,
-// §5.4.1) over the keys alone, eight to a match, so that a match is one cache line and a minimum without a
-// branch: keys that go up and down at random make a heap wait for its mispredicted branches. The winners of
-// up to 16 matches meet in the final. Who has won is asked more rarely than keys change, and found from the
-// top. Ties go to the smaller player.
+// §5.4.1) over the keys alone. A match has eight keys, so it is one cache line, and its minimum needs no
+// branch; a heap would wait for mispredicted branches, because keys go up and down at random. The winners of
+// up to 16 matches meet in the final. Keys change more often than the winner is asked for; winner() searches
+// from the top. The smaller player wins a tie.
 #pragma once
 
 #if defined(__SSE2__)
@@ -22,7 +22,7 @@ namespace tritax {
 
 class Tournament {
  public:
-  static constexpr double kOut = std::numeric_limits<double>::infinity();  // key of those who do not play
+  static constexpr double kOut = std::numeric_limits<double>::infinity();  // key of an idle player
 
   // Adds the player with the next number, from 0; it does not play yet.
   void add_player() {
@@ -61,9 +61,9 @@ class Tournament {
 
   struct Winner {
     std::int32_t player = 0;
-    bool tied = false;  // another player has a key that is not larger than asked for
+    bool tied = false;  // another player has a key up to `up_to`
   };
-  // Tied with whoever has a key up to `up_to`, which is at least the smallest.
+  // Tied if another player has a key up to `up_to`, which is at least the smallest key.
   Winner winner(double up_to) const {
     bool tied = false;
     const auto first = [&](const double* keys, std::size_t count) {
@@ -84,7 +84,7 @@ class Tournament {
 
  private:
   static constexpr std::size_t kMatch = 8;
-  static constexpr std::size_t kFinal = 16;  // a level less for the 500 to 1,000 classes of 8 GPUs
+  static constexpr std::size_t kFinal = 16;  // one level less for the 500 to 1,000 classes of 8 GPUs
 
   static constexpr std::array<double, kFinal> all_out() {
     std::array<double, kFinal> keys{};
@@ -102,7 +102,7 @@ class Tournament {
     }
   };
 
-  // One bit for each of `count` entries, an even number, that is not larger than `key`.
+  // One bit per entry that is not larger than `key`; `count` is even.
   static unsigned up_to_key(const double* keys, std::size_t count, double key) {
     unsigned found = 0;
 #if defined(__SSE2__)
@@ -116,7 +116,7 @@ class Tournament {
     return found;
   }
 
-  // More matches than the final takes: one level more below it.
+  // The final is full: adds one level below it.
   void add_level() {
     std::vector<Match> level((levels_.back().size() + kMatch - 1) / kMatch);
     for (std::size_t i = 0; i < levels_.back().size(); ++i) {

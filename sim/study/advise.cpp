@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-// The best of a pattern and where its time goes; known, or being computed once `begun`.
+// The best run of a pattern and its account of time; known, or being computed once `begun`.
 struct PatternAccount {
   bool begun = false;
   std::optional<Evaluator::Best> best;  // with all GPUs simulated
@@ -28,7 +28,7 @@ struct PatternAccount {
   std::vector<FormTime> forms;
 };
 
-constexpr std::size_t kOfOtherClasses = 3;  // own patterns that are also asked for as others write kernels
+constexpr std::size_t kOfOtherClasses = 3;  // own patterns that are also asked for with other kernel classes
 
 class Study {
  public:
@@ -47,7 +47,7 @@ class Study {
   bool impossible(std::size_t pattern) const {
     return !evaluator_.best(pattern) && !evaluator_.refusal(pattern).empty();
   }
-  // As far as it is known.
+  // The best run known so far.
   const Evaluator::Best& best_of(std::size_t pattern) const {
     const std::optional<Evaluator::Best>& confirmed = accounts_[pattern].best;
     return confirmed ? *confirmed : *evaluator_.best(pattern);
@@ -83,7 +83,7 @@ Study::Study(const Problem& problem, const Machine& machine, const AdviseOptions
                     if (evaluator_.best(pattern)) account(pattern);
                   }}) {}
 
-// Pins that leave only the baseline, which has no knobs, answer nobody's question.
+// Pins that leave only the baseline, which has no knobs, answer no question.
 void Study::require_an_answer() const {
   const std::string* refusal = nullptr;
   for (std::size_t p = 0; p < patterns(); ++p) {
@@ -94,7 +94,7 @@ void Study::require_an_answer() const {
   if (refusal != nullptr) throw UserError(*refusal);
 }
 
-// Starts to find out what the pattern's best is, and where its time goes.
+// Starts to find the pattern's best run and its account of time.
 void Study::account(std::size_t pattern) {
   if (std::exchange(accounts_[pattern].begun, true)) return;
   evaluator_.in_background([this, pattern, finalists = evaluator_.finalists(pattern)] {
@@ -103,7 +103,7 @@ void Study::account(std::size_t pattern) {
   });
 }
 
-// Two tasks, so that the slowest pattern does not keep the others waiting.
+// Two tasks, so that the slowest pattern does not delay the others.
 void Study::account_of_best(std::size_t pattern) {
   PatternAccount& account = accounts_[pattern];
   SimulationOptions options;
@@ -127,7 +127,7 @@ void Study::account_of_best(std::size_t pattern) {
   });
 }
 
-// Forms that no graph can hold have no time; those that do the same are one.
+// Forms that no graph can hold have no time; equal forms are listed once.
 void Study::find_forms(std::size_t pattern, const Values& knobs, const SimulationOptions& options) {
   const Spec* spec = find_spec(knobs.specs(), kFormKnob);
   if (spec == nullptr || !row(pattern).pattern->uses(kFormKnob)) return;
@@ -146,7 +146,7 @@ void Study::find_forms(std::size_t pattern, const Values& knobs, const Simulatio
       if (same) continue;
       known.push_back(run.makespan_ns);
       accounts_[pattern].forms.push_back({spec->names[form], run.makespan_ns});
-    } catch (const UserError&) {  // this form cannot be
+    } catch (const UserError&) {  // this form is impossible
     }
   }
 }
@@ -162,7 +162,7 @@ void Study::find_others(std::size_t pattern, const Values& knobs, const Simulati
   }
 }
 
-// Those that an interrupted search has not come to: they need no simulation.
+// Rounds that an interrupted search has not computed: they need no simulation.
 void Study::complete_rounds() {
   evaluator_.parallel(patterns(), [&](std::size_t p) {
     if (!evaluator_.best(p) || accounts_[p].rounds) return;
@@ -180,7 +180,7 @@ Candidate Study::candidate_of(std::size_t pattern) const {
   candidate.taxes.account = best.result.account;
   candidate.taxes.makespan_ns = best.result.makespan_ns;
   if (options_.counterfactual) {
-    // An interrupted account is none.
+    // An interrupted account has no value.
     constexpr CounterfactualMakespans unknown{kUnknown, kUnknown, kUnknown, kUnknown};
     candidate.taxes = taxes_of(best.result, evaluator_.stopped() ? unknown : account.makespans);
   }
@@ -196,7 +196,7 @@ Candidate Study::candidate_of(std::size_t pattern) const {
   return candidate;
 }
 
-// How far luck goes in the two times that people compare.
+// Finds the random spread of the two times that readers compare.
 void Study::find_spreads(std::vector<Candidate>& candidates) {
   SimulationOptions options;
   options.seed = options_.seed;
@@ -209,7 +209,7 @@ void Study::find_spreads(std::vector<Candidate>& candidates) {
   });
 }
 
-// What does not fit the other class has no time.
+// Candidates that do not fit the other class have no time.
 std::vector<ClassTime> Study::classes_of(const Candidate& candidate) const {
   SimulationOptions options;
   options.seed = options_.seed;
@@ -229,7 +229,7 @@ std::vector<ClassTime> Study::classes_of(const Candidate& candidate) const {
   return classes;
 }
 
-// Of the fastest own patterns, in the order of candidates: which of them is best may change with the class.
+// For the fastest own patterns, in the order of candidates: the best of them may change with the class.
 void Study::find_classes(std::vector<Candidate>& candidates) {
   if (find_spec(problem_.workload->knobs, kKernelsKnob) == nullptr) return;
   std::vector<Candidate*> first;

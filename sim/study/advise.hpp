@@ -2,8 +2,8 @@
 // why.
 //
 // A selector (model/select/selector.hpp) decides which candidates are simulated, an evaluator
-// (sim/study/evaluator.hpp) simulates them; this asks the first, and then finds out where the time of the
-// best of every pattern goes. The answer does not depend on the number of threads.
+// (sim/study/evaluator.hpp) simulates them. `advise` runs the selector, and then finds where the best
+// candidate of every pattern spends its time. The answer does not depend on the number of threads.
 #pragma once
 
 #include <atomic>
@@ -28,68 +28,68 @@ namespace tritax {
 struct AdviseOptions {
   int threads = 0;  // 0: all cores
   std::uint64_t seed = 1;
-  bool counterfactual = true;          // find the second account of the taxes (Taxes) of every candidate too
-  Values pins;                         // knobs of the workload that are given are held fixed; may be empty
+  bool counterfactual = true;          // also find the second account of the taxes (Taxes) of every candidate
+  Values pins;                         // given knobs are held fixed; may be empty
   const Selector* selector = nullptr;  // null: the first of selectors()
-  const std::atomic<bool>* stop = nullptr;  // when it becomes true the search ends with the best so far
+  const std::atomic<bool>* stop = nullptr;  // once true, the search ends with the best result so far
   std::function<void(const AdviseProgress&)> progress;  // called between batches, on the calling thread
 };
 
-// The same run with another value of one knob (Spec::what_if).
+// The time of the same run with another value of one knob (Spec::what_if).
 struct OtherTime {
   std::string_view sentence;  // with {} for the time
   double time_ns = 0;
 };
 
-// The same run of a library called otherwise (model/workload/launching.hpp).
+// The time of the same run with the library called in another form (model/workload/launching.hpp).
 struct FormTime {
   std::string_view form;
   double time_ns = 0;
 };
 
-// The same knobs where own kernels are written otherwise (model/workload/kernel_class.hpp).
+// The time with the same knobs, but own kernels of another class (model/workload/kernel_class.hpp).
 struct ClassTime {
   KernelClass kernels = KernelClass::own;
   double time_ns = 0;
 };
 
-// The best found of one pattern.
+// The best candidate of one pattern.
 struct Candidate {
   const Pattern* pattern = nullptr;
   Values knobs;
   double time_ns = 0;
-  std::optional<double> speedup;  // time of the baseline / time; empty if that has not been simulated
-  Taxes taxes;                    // those of the counterfactual are NaN where the search was interrupted
-  SimulationResult result;        // of the run with these knobs
+  std::optional<double> speedup;  // time of the baseline / time; empty if the baseline has not been simulated
+  Taxes taxes;                    // counterfactual parts are NaN if the search was interrupted
+  SimulationResult result;        // run with these knobs
   TimeBound bound;
   Rounds rounds;
   std::vector<OtherTime> others;
-  std::vector<FormTime> forms;     // of a library, in the other forms in which it can be called
-  std::vector<ClassTime> classes;  // of the fastest own patterns, where kernels are asked for as `own`
-  // Of a collective alone (workload.hpp): its message, and what a GPU moves of it; else 0.
+  std::vector<FormTime> forms;     // for a library: other forms of the call
+  std::vector<ClassTime> classes;  // for the fastest own patterns, if kernels are asked for as `own`
+  // For a collective alone (workload.hpp): its message, and the bytes of it that a GPU moves; else 0.
   double message_bytes = 0;
   double bus_bytes = 0;
-  bool searched = true;  // more than its default knobs were tried
-  Spread spread;         // of the winner and the baseline, unless interrupted
-  // Of a pattern that was stopped before it was tuned, being far behind: nothing that was tried of it takes
-  // less. The knobs and their time are then the best of a few.
+  bool searched = true;  // knobs other than the defaults were tried
+  Spread spread;         // for the winner and the baseline, unless interrupted
+  // For a pattern that was stopped before it was tuned, because it is far behind: a lower bound of the time
+  // of all tried knobs. The knobs and their time are then the best of a few.
   std::optional<double> at_least_ns;
 };
 
 struct Advice {
-  std::int64_t evaluated = 0;         // simulations of candidates that were started …
-  std::int64_t given_up = 0;          // … of which so many were stopped early, being slower than the best
-  std::int64_t pruned = 0;            // candidates that their lower bound ruled out, not simulated
-  std::vector<Candidate> candidates;  // one a pattern, best first
-  // Sentences: why the first one wins; of an interrupted search why it is ahead so far, without what would
-  // take another simulation.
+  std::int64_t evaluated = 0;  // started simulations of candidates …
+  std::int64_t given_up = 0;  // … of which so many were stopped early, because they were slower than the best
+  std::int64_t pruned = 0;    // candidates ruled out by their lower bound, not simulated
+  std::vector<Candidate> candidates;  // one per pattern, best first
+  // Sentences: why the first candidate wins. For an interrupted search: why it is ahead so far, without
+  // reasons that need another simulation.
   std::vector<std::string> explanation;
-  std::vector<std::string> left_out;  // "pattern: reason" for patterns that cannot be built at all
+  std::vector<std::string> left_out;  // "pattern: reason" for patterns that cannot be built
   bool interrupted = false;
 };
 
-// `problem` is complete. Throws UserError for a problem or pins that no pattern can be built with, and what
-// `simulate` throws.
+// `problem` is complete. Throws UserError for a problem or pins with which no pattern can be built, and the
+// errors of `simulate`.
 Advice advise(const Problem& problem, const Machine& machine, const AdviseOptions& options = {});
 
 }  // namespace tritax

@@ -20,7 +20,7 @@ namespace tritax {
 
 namespace {
 
-// The same GPUs; see the header.
+// The same GPUs with a host that takes no time; see the header.
 Machine without_host_costs(Machine machine) {
   machine.host = HostCosts{.barrier_ns = machine.host.barrier_ns};
   machine.library.collective_call_ns = 0;
@@ -31,12 +31,12 @@ Machine without_host_costs(Machine machine) {
   return machine;
 }
 
-// What one rank's host program asks for.
+// Costs of one rank's host program.
 struct HostShare {
-  std::map<std::int32_t, std::pair<double, double>> gaps_ns;  // by stream: alone, in a graph
+  std::map<std::int32_t, std::pair<double, double>> gaps_ns;  // by stream: without and with a graph
   double calls_ns = 0;
   std::int64_t kernels = 0;
-  bool waits = false;  // and then has work again
+  bool waits = false;  // and then gets work again
 };
 
 class HostCount {
@@ -150,7 +150,7 @@ BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOpt
     run.doubted = doubt_of(problem, run.pattern->name, machine) != nullptr;
     Schedule schedule = evaluator.build(patterns[i], run.knobs);
     add_host(run, schedule, machine);
-    // What the host does between launches has its duration in the schedule; it counts among the calls.
+    // Host work between launches has its duration in the schedule; it counts among the calls.
     for (std::vector<HostOp>& program : schedule.host) {
       for (HostOp& op : program) {
         if (op.kind == HostOpKind::host_work) op.duration_ns = 0;

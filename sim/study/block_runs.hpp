@@ -1,11 +1,11 @@
-// How long the patterns of a problem keep the GPUs busy inside a longer stream of work, apart from the host
-// that launches them; for who puts many problems one behind the other (model_time.hpp).
+// How long the patterns of a problem keep the GPUs busy inside a longer stream of work, without the host that
+// launches them; used to chain many problems (model_time.hpp).
 //
-// A simulation of one problem begins with a launch on idle GPUs. Behind other work that launch is hidden, or
-// it is not, and a graph has none: so every run is simulated on the same machine with a host that takes no
-// time (calls, turns, latency, gaps, synchronisation; host barriers within a pattern stay), and what its
-// kernels ask of a host is added up beside it. Harness barriers around it do not count. The launch tax of
-// such a run is what kernels take to start.
+// A simulation of one problem begins with a launch on idle GPUs. Behind other work that launch may be hidden,
+// and a graph has no such launch. So every run is simulated on the same machine with a host that takes no
+// time (calls, turns, latency, gaps, synchronisation; host barriers within a pattern stay), and the host
+// costs of its kernels are summed separately. Harness barriers do not count. The launch tax of such a run is
+// the start time of kernels.
 #pragma once
 
 #include <atomic>
@@ -37,27 +37,27 @@ struct BlockRun {
 };
 
 struct BlockRuns {
-  std::vector<BlockRun> runs;         // one a pattern that can be built, in the order of the workload's table
+  std::vector<BlockRun> runs;  // one per pattern that can be built, in the order of the workload's table
   std::vector<std::string> left_out;  // "pattern: reason"
   Standing standing;
 
-  // Throws UserError where that pattern could not be built.
+  // Throws UserError if the pattern could not be built.
   const BlockRun& of(std::string_view pattern) const;
 };
 
 struct BlockOptions {
-  const Selector* selector = nullptr;  // which knobs of every pattern are tried; null: the usual one
+  const Selector* selector = nullptr;  // chooses the knobs to try for every pattern; null: the usual selector
   std::uint64_t seed = 1;
   int threads = 0;                          // 0: all cores
-  const std::atomic<bool>* stop = nullptr;  // what is returned then is no answer; may be null
+  const std::atomic<bool>* stop = nullptr;  // once true, the returned result is no answer; may be null
 };
 
-// Of every pattern the knobs that are fastest alone, launched in streams: `graph_gaps_ns` says what a graph
-// changes. Throws UserError as `simulate` does.
+// For every pattern the knobs that are fastest alone, launched in streams; `graph_gaps_ns` gives the gaps in
+// a graph. Throws UserError as `simulate` does.
 BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOptions& options);
 
-// Kernels that memory bounds, or the matrix cores: each takes one latency of HBM, all together their bytes or
-// their flops.
+// Kernels bound by memory or by the matrix cores: each kernel takes one latency of HBM, all together take the
+// time of their bytes or flops.
 BlockRun stream_run(const Machine& machine, DType dtype, int kernels, double bytes, double flops);
 
 }  // namespace tritax

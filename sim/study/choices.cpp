@@ -21,7 +21,7 @@ std::vector<SieveExample> examples_of(const ChoiceTable& table, std::span<const 
     const double most_ns = same_time_until(times[table.best(problem)]) * (1 + tolerance);
     SieveExample& example = examples.emplace_back();
     example.numbers = table.problems[problem];
-    // Without tolerance the best alone: options that do the same are one.
+    // Without tolerance only the best option is suitable: equal options count once.
     if (tolerance == 0) example.suitable = std::uint32_t{1} << table.best(problem);
     for (std::size_t option = 0; option < times.size() && tolerance > 0; ++option) {
       if (times[option] <= most_ns) example.suitable |= std::uint32_t{1} << option;
@@ -39,7 +39,7 @@ std::size_t fastest_of(const std::vector<double>& times, std::uint32_t left) {
   return fastest;
 }
 
-// Mean over all problems, again and again for long enough to be measured.
+// Mean over all problems, repeated until the time is measurable.
 double lookup_time_ns(const BloomSieve& sieve, const ChoiceTable& table,
                       std::span<const std::size_t> problems) {
   using Clock = std::chrono::steady_clock;

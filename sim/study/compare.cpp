@@ -13,7 +13,7 @@ namespace tritax {
 
 namespace {
 
-// Equal runs differ by no more, whatever compiled them.
+// Equal runs differ by at most this, with any compiler.
 constexpr double kSameButForRounding = 1e-9;
 
 std::map<std::string_view, const ResultRow*> rows_by_id(const ResultFile& file) {
@@ -107,7 +107,7 @@ ResultComparison compare_results(const ResultFile& before, const ResultFile& aft
 std::string describe_parts(const RowComparison& row) {
   if (row.is_equal()) return {};
   const double change_us = row.after_us - row.before_us;
-  // The largest, until four fifths of the change are told, and at most three; none that rounds to nothing.
+  // The largest parts, until four fifths of the change are told, at most three; no part that rounds to zero.
   constexpr double kMostOfIt = 0.8;
   constexpr std::size_t kMostParts = 3;
   std::vector<std::string> words;

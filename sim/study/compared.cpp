@@ -25,7 +25,7 @@ namespace tritax {
 namespace {
 
 constexpr std::size_t kMostOff = 20;  // of a line
-constexpr std::int64_t kNear = 2;     // a factor, of numbers that count as alike
+constexpr std::int64_t kNear = 2;     // factor within which numbers count as alike
 constexpr std::int64_t kMostCount = std::int64_t{1} << 40;
 constexpr double kLargestOff = 1e6;
 
@@ -82,7 +82,7 @@ std::vector<FieldRange> read_ranges(const CsvRow& line) {
   return ranges;
 }
 
-// What tells whether two problems are alike: numbers but for seeds, and names. Files have no range.
+// Fields that tell whether two problems are alike: numbers except seeds, and names. Files have no range.
 bool tells(const Spec& field) { return field.kind != ValueKind::file && !field.seeds; }
 
 std::string name_at(const Values& values, std::size_t spec) { return class_of(text_of(values, spec)); }
@@ -97,7 +97,7 @@ std::string key_of(const Comparison& one) {
   return key;
 }
 
-// One for a name, one for each part of a shape.
+// Adds one range per name, one per part of a shape.
 void add_ranges(std::vector<FieldRange>& ranges, std::size_t field,
                 const std::vector<const Comparison*>& rows) {
   const Spec& spec = rows.front()->problem.workload->fields[field];
@@ -142,7 +142,7 @@ ComparedSet set_of(const std::vector<const Comparison*>& rows) {
   return set;
 }
 
-// The field that has the column.
+// The index of the field with the column.
 std::size_t field_of(std::span<const Spec> fields, std::string_view column) {
   for (std::size_t i = 0; i < fields.size(); ++i) {
     for (std::size_t part = 0; part < fields[i].columns(); ++part) {
@@ -164,7 +164,7 @@ bool near(const FieldRange& range, const Problem& problem) {
 
 }  // namespace
 
-// Some workloads put their library together from the parts that own kernels have; by its name it is one.
+// Some workloads compose their library of the parts of own kernels; the name marks it as a library.
 Compared compared_of(const Pattern& pattern) {
   return pattern.vendor || pattern.name.starts_with("library") ? Compared::library : Compared::own;
 }

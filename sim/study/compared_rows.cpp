@@ -22,7 +22,7 @@ bool has_the_usual_lock(const Scenario& scenario) {
          static_cast<LockProtocol>(scenario.knobs["lock"]) == LockProtocol::load_store;
 }
 
-// Nothing where no time is compared.
+// Nothing if no time is compared.
 std::optional<Compared> kind_of(const PublishedEntry& entry, std::size_t variant) {
   const Scenario& scenario = entry.scenarios[variant];
   if (!has_the_usual_lock(scenario)) return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<Compared> kind_of(const PublishedEntry& entry, std::size_t variant
   }
 }
 
-// Names of GPUs by machines, each read once.
+// Names of GPUs by machine; each machine is read once.
 class Gpus {
  public:
   const std::string& of(const Scenario& scenario) {
@@ -68,7 +68,7 @@ void add_row(std::vector<Comparison>& comparisons, const ReproducedRow& row, con
   }
 }
 
-// Of the ratio of two ways with times of their own; nothing where both are of one kind.
+// Adds the ratio of two ways with times of their own; nothing if both are of one kind.
 void add_ratio(std::vector<Comparison>& comparisons, const JudgedQuestion& question,
                const PublishedEntry& first, const PublishedEntry& second, Gpus& gpus) {
   if (question.calibration || !question.predicted_ratio || first.metric == Metric::time_difference) return;

@@ -1,12 +1,12 @@
-// What published numbers, recomputed, say of how far predictions are off: comparisons for compared.hpp.
+// Comparisons for compared.hpp from published numbers that were recomputed.
 //
 //   times, rates, parts    by their ratio
 //   a difference of times  by the time that it implies: published 900 us more than another, predicted 300 us
 //                          more, and 500 us in all: 1100 us implied, the prediction is off by 1.2
-//   ratios of times        by their ratio; of the two ways of a question too, where one is a library
+//   ratios of times        by their ratio; also the ratio of the two ways of a question, if one is a library
 //
-// Left out: calibration, bounds, caches, and kernels with another lock than load-store, which no search
-// tries.
+// Left out: calibration, bounds, caches, and kernels with another lock than load-store, because no search
+// tries them.
 #pragma once
 
 #include <vector>
@@ -16,11 +16,11 @@
 
 namespace tritax {
 
-// Of the entries. Rows and entries need not be as many: a row is found by its id.
+// Comparisons of the entries. A row is found by its id, so rows and entries may differ in number.
 std::vector<Comparison> comparisons_of_rows(const std::vector<ReproducedRow>& rows,
                                             const std::vector<PublishedEntry>& entries);
 
-// Of the questions: of the times that they hold themselves, and of their two ways.
+// Comparisons of the questions: of the times that they hold themselves, and of their two ways.
 std::vector<Comparison> comparisons_of_questions(const Reproduced& all, const PublishedNumbers& numbers);
 
 }  // namespace tritax

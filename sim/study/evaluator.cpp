@@ -14,11 +14,11 @@ namespace tritax {
 
 namespace {
 
-// Two runs of a pattern that differ by less may change places once all GPUs are simulated. So many are looked
-// at, and more while a run of all GPUs takes longer than what the next one of the few is said to take.
+// Two runs of a pattern that differ by less may change places in runs of all GPUs. kFinalists of them are
+// confirmed, and more while the best full run takes longer than the comparing run of the next finalist.
 constexpr double kWithinLuck = 1.04;
 constexpr std::size_t kFinalists = 4, kMostFinalists = 12;
-// A pattern whose first candidate takes so many times as long when all GPUs run is compared by such runs.
+// A pattern is compared by full runs if its first candidate takes so many times longer with all GPUs.
 constexpr double kWithinLuckOfOne = 1.03;
 constexpr std::uint64_t kFewOperations = 4096;  // of all GPUs: a run of some milliseconds
 
@@ -52,7 +52,7 @@ Evaluator::Evaluator(const Choices& choices, EvaluatorOptions options)
   for (const PatternChoices& row : choices.patterns) refusals_.push_back(row.refusal);
 }
 
-// What was found out before, if it answers the proposal too.
+// The earlier result of a candidate, if it answers the proposal too.
 const Trial* Evaluator::known(const Proposal& proposal) const {
   const auto found = known_.find({proposal.pattern, numbers_of(proposal.knobs)});
   if (found == known_.end()) return nullptr;
@@ -74,7 +74,7 @@ const Trial* Evaluator::known(const Proposal& proposal) const {
   return nullptr;
 }
 
-// On any thread: it changes nothing.
+// Callable on any thread: it changes no state.
 Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
   Evaluation evaluation;
   Trial& trial = evaluation.trial;
@@ -83,12 +83,12 @@ Evaluator::Evaluation Evaluator::find_out(const Proposal& proposal) const {
     Schedule schedule = build(proposal.pattern, proposal.knobs);
     const auto give_back = [](Schedule* used) { recycle(std::move(*used)); };
     const std::unique_ptr<Schedule, decltype(give_back)> until_the_end(&schedule, give_back);
-    // Where GPUs that are alike are simulated once, one of them is asked for a bound.
+    // If alike GPUs are simulated once, the bound is the bound of one of them.
     const bool in_full = in_full_[proposal.pattern].value_or(false);
     trial.bound = time_bound(schedule, *choices_.machine, topology_,
                              proposal.bound_only || in_full ? schedule.ranks : 1);
     trial.outcome = proposal.bound_only ? Outcome::bounded : Outcome::pruned;
-    // What gives up later anyway need not begin.
+    // A run that certainly gives up need not begin.
     constexpr double kSurely = 1 + 1e-9;
     const bool gives_up =
         proposal.give_up_after_ns > 0 && trial.bound.total_ns > kSurely * proposal.give_up_after_ns;
@@ -125,11 +125,11 @@ void Evaluator::enter(const Proposal& proposal, Evaluation evaluation) {
                           Known{trial, proposal.give_up_after_ns, proposal.knobs});
   if (trial.outcome != Outcome::simulated) return;
   std::optional<Best>& best = best_[proposal.pattern];
-  const bool faster = !best || later(best->time_ns(), trial.time_ns);  // rounding decides nothing
+  const bool faster = !best || later(best->time_ns(), trial.time_ns);  // rounding must not decide
   if (faster) best = Best{proposal.knobs, trial.bound, std::move(evaluation.result)};
 }
 
-// Nothing was left out but nodes that are alike, as elsewhere.
+// Only alike nodes were left out, as in every run.
 bool Evaluator::compared_in_full(const Best& best) const {
   return best.result.simulated_ranks >= std::min(choices_.problem->gpus(), choices_.machine->gpus_per_node);
 }
@@ -181,11 +181,11 @@ std::optional<Evaluator::Best> Evaluator::confirm(std::size_t pattern,
   return confirmed;
 }
 
-// Whether candidates like this one have to be compared by runs of all GPUs; nothing if it cannot be built.
+// Whether candidates of this pattern have to be compared by full runs; nothing if it cannot be built.
 std::optional<bool> Evaluator::needs_full_runs(const Proposal& proposal) const {
   try {
     const Schedule schedule = build(proposal.pattern, proposal.knobs);
-    // Whoever has no knobs has one candidate, which is never compared.
+    // A pattern without knobs has one candidate, which is never compared.
     const bool alone = choices_.patterns[proposal.pattern].pattern->knobs.empty();
     if (alone || executed_operations(schedule) <= kFewOperations) return true;
     SimulationOptions options;
@@ -195,12 +195,12 @@ std::optional<bool> Evaluator::needs_full_runs(const Proposal& proposal) const {
     options.symmetry = Symmetry::ranks;
     const double one_ns = simulate(schedule, *choices_.machine, options).makespan_ns;
     return all_ns > kWithinLuckOfOne * one_ns;
-  } catch (const UserError&) {  // `find_out` tells of it
+  } catch (const UserError&) {  // `find_out` reports it
     return std::nullopt;
   }
 }
 
-// By the first of their candidates, before any is compared.
+// Decides by the first candidate of each pattern, before any is compared.
 void Evaluator::find_out_how_to_compare(std::span<const Proposal> proposals) {
   std::vector<const Proposal*> first;
   for (const Proposal& proposal : proposals) {

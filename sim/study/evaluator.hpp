@@ -1,15 +1,15 @@
-// Evaluates what a selector proposes (model/select/selector.hpp): builds the schedule of a pattern with some
-// knobs, bounds it, and simulates it unless the bound rules it out or it turns out too slow. What is known
-// already is not found out twice. Batches run in parallel; what is evaluated does not depend on the number of
-// threads. Of every pattern the fastest run is kept.
+// Evaluates the proposals of a selector (model/select/selector.hpp): builds the schedule of a pattern with
+// the proposed knobs, bounds it, and simulates it unless the bound rules it out; a simulation that turns out
+// too slow gives up. Known results are not computed again. Batches run in parallel; the evaluated candidates
+// do not depend on the number of threads. The fastest run of every pattern is kept.
 //
-// Candidates are compared by runs in which GPUs that behave alike are simulated once (Symmetry::ranks): of
-// eight GPUs such a run takes about a third of the time, and leaves out only that the slowest of eight
-// has worse luck than one. What a pattern is said to take comes from a run of all GPUs: `confirm` gives the
-// best of the few that luck might put first. All GPUs are simulated at once for patterns whose first
-// candidate has few operations, as at decode sizes: many candidates are as fast as the best there, and runs
-// cost little; and for patterns whose first candidate takes longer then, as where GPUs wait for each other in
-// a ring: bad luck adds up.
+// Candidates are compared by runs in which GPUs that behave alike are simulated once (Symmetry::ranks): for
+// eight GPUs such a run takes about a third of the time, and only misses that the slowest of eight GPUs is
+// slower than one. The final time of a pattern comes from a run of all GPUs: `confirm` simulates the few
+// candidates that random shares might put first. All GPUs are simulated at once in two cases: for patterns
+// whose first candidate has few operations, as at decode sizes, because many candidates are about as fast as
+// the best there, and runs are cheap; and for patterns whose first candidate takes longer in a full run, for
+// example if GPUs wait for each other in a ring, because random delays add up.
 #pragma once
 
 #include <tbb/blocked_range.h>
@@ -36,13 +36,13 @@ namespace tritax {
 struct AdviseProgress {
   std::int64_t evaluated = 0;
   std::int64_t pruned = 0;
-  std::int64_t remaining = 0;  // listed and not yet decided; the selector may list more
+  std::int64_t remaining = 0;  // listed and undecided; the selector may list more
 };
 
 struct EvaluatorOptions {
   std::uint64_t seed = 1;
   int threads = 0;                          // 0: all cores
-  const std::atomic<bool>* stop = nullptr;  // once it is true, what has not begun is left out; may be null
+  const std::atomic<bool>* stop = nullptr;  // once true, candidates not begun are left out; may be null
   std::function<void(const AdviseProgress&)>
       progress;                                      // between batches, on the calling thread; may be empty
   std::function<void(std::size_t pattern)> settled;  // Trials::settled; may be empty
@@ -50,7 +50,7 @@ struct EvaluatorOptions {
 
 class Evaluator final : public Trials {
  public:
-  // The fastest run of a pattern; of equal ones the first.
+  // The fastest run of a pattern; the first of equal runs.
   struct Best {
     Values knobs;
     TimeBound bound;
@@ -58,7 +58,7 @@ class Evaluator final : public Trials {
     double time_ns() const { return result.makespan_ns; }
   };
 
-  // `choices`, and the problem and machine that they name, must outlive it.
+  // `choices`, and the problem and machine that they name, must outlive the evaluator.
   Evaluator(const Choices& choices, EvaluatorOptions options);
 
   std::vector<Trial> evaluate(std::span<const Proposal> proposals) override;
@@ -70,25 +70,25 @@ class Evaluator final : public Trials {
     return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed);
   }
 
-  // What nothing that was tried of it takes less than; nothing for a pattern that was tuned.
+  // Lower bound of all times tried for a pattern that was not tuned; nothing for a pattern that was tuned.
   std::optional<double> at_least_ns(std::size_t pattern) const { return not_tuned_[pattern]; }
 
-  // By the runs that compare.
+  // The best by the runs that compare candidates.
   const std::optional<Best>& best(std::size_t pattern) const { return best_[pattern]; }
   struct Finalist {
     Values knobs;
-    double compared_ns = 0;  // by the run that compared it
+    double compared_ns = 0;  // by the comparing run
   };
-  // Of a pattern that has a best: what is within luck of it, the fastest first.
+  // For a pattern with a best run: the candidates that random shares might put first, the fastest first.
   std::vector<Finalist> finalists(std::size_t pattern) const;
-  // The fastest of `finalists` when all GPUs are simulated; nothing once somebody has stopped it. On any
+  // The fastest of `finalists` in runs of all GPUs; nothing if the search was stopped. Callable on any
   // thread.
   std::optional<Best> confirm(std::size_t pattern, const std::vector<Finalist>& finalists) const;
-  // Why nothing of it could be built, as far as was tried; "" if nothing was refused.
+  // Why no tried candidate of the pattern could be built; "" if none was refused.
   const std::string& refusal(std::size_t pattern) const { return refusals_[pattern]; }
-  std::int64_t evaluated() const { return evaluated_; }  // simulations that were started
+  std::int64_t evaluated() const { return evaluated_; }  // started simulations
   std::int64_t given_up() const { return given_up_; }    // … of which so many were stopped early
-  std::int64_t pruned() const { return pruned_; }        // candidates that their lower bound ruled out
+  std::int64_t pruned() const { return pruned_; }        // candidates ruled out by their lower bound
 
   Schedule build(std::size_t pattern, const Values& knobs) const {
     return build_schedule(*choices_.patterns[pattern].pattern, *choices_.problem, *choices_.machine, knobs);
@@ -107,13 +107,13 @@ class Evaluator final : public Trials {
     });
   }
 
-  // Work that nothing waits for yet: threads do it while the search has none for them, as at the end of a
-  // batch whose last simulation takes long.
+  // Work that nothing waits for yet: idle threads of the search run it, for example at the end of a batch
+  // with one long simulation.
   template <typename Task>
   void in_background(const Task& task) {
     background_.arena.execute([&] { background_.tasks.run(task); });
   }
-  // Helps until all of it is done.
+  // Helps until all background work is done.
   void finish_background() { background_.finish(); }
 
  private:
@@ -134,7 +134,7 @@ class Evaluator final : public Trials {
     std::string refusal;
     SimulationResult result;
   };
-  // What is known of a candidate, and how long it was waited for if it gave up.
+  // A known candidate, and the time limit of its run if it gave up.
   struct Known {
     Trial trial;
     double gave_up_after_ns = 0;
@@ -156,14 +156,13 @@ class Evaluator final : public Trials {
   std::vector<std::optional<Best>> best_;
   std::vector<std::string> refusals_;
   std::vector<std::optional<double>> not_tuned_;
-  std::vector<std::optional<bool>> in_full_;  // whether all GPUs run, by pattern; nothing before one could be
-                                              // built
+  std::vector<std::optional<bool>> in_full_;  // by pattern: all GPUs run; nothing until a candidate is built
   std::map<Key, Known> known_;
   std::int64_t evaluated_ = 0, given_up_ = 0, pruned_ = 0;
   const int threads_;
   tbb::global_control thread_limit_;  // of search and background together
   tbb::task_arena arena_;
-  Background background_;  // last: its tasks may use the others
+  Background background_;  // last: its tasks may use the other members
 };
 
 }  // namespace tritax

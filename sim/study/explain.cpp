@@ -66,7 +66,7 @@ std::string describe_links(const Schedule& schedule, const Machine& machine, con
       edge.name, *busiest / 1e6, percent(*busiest / result.makespan_ns, edge.raw_gb_per_s));
 }
 
-// One at a time, what the run saves without a tax; negative where it takes longer.
+// Time that the run saves without one tax; negative if it takes longer.
 struct Saving {
   std::string_view change;
   double ns;
@@ -78,7 +78,7 @@ std::array<Saving, 3> savings_of(const Taxes& taxes) {
            {"intermediates on chip", taxes.locality_ns}}};
 }
 
-constexpr double kShownNs = 50;  // less is 0.0 us
+constexpr double kShownNs = 50;  // less shows as 0.0 us
 
 // "GPUs compute for 81.2 us and communicate for 60.1, 55 % of that beside products; 9.9 us they do neither"
 std::string describe_overlaps(const std::vector<Overlap>& overlaps) {

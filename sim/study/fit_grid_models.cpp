@@ -33,7 +33,7 @@ std::string option_without_grid(const Pattern& pattern, const Values& given) {
   return option.name();
 }
 
-// `scenario` has a pattern. Nothing where its schedule shares otherwise.
+// `scenario` has a pattern. Nothing if its schedule shares work in another way.
 std::optional<GridSample> sample_of(const Scenario& scenario, const Machine& machine,
                                     const Schedule& schedule, double time_ns) {
   const std::optional<GridShares> shares = grid_shares_of(schedule);

@@ -25,13 +25,13 @@ EmbeddedFiles corpus_files();
 
 namespace {
 
-constexpr std::int32_t kCorpusGroup = 8;  // row tiles of a group; CUTLASS 2.x: cohorts of 8 x 4 tiles
+constexpr std::int32_t kCorpusGroup = 8;  // row tiles per group; CUTLASS 2.x: cohorts of 8 x 4 tiles
 
 MatmulTile tile_of(std::int32_t m, std::int32_t n, std::int32_t k) {
   return {m, n, k, m * n > 128 * 128 ? 8 : 4, Pipeline::overlapped};
 }
 
-// Uniform in [0, 1), of the numbers that splitmix64 draws.
+// Uniform in [0, 1), from the numbers of splitmix64.
 double drawn(std::uint64_t& state) {
   state += 0x9E3779B97F4A7C15u;
   return static_cast<double>(tritax_sieve::mixed(state) >> 11) * 0x1p-53;
@@ -43,7 +43,7 @@ ClosedForm form_of(const Machine& machine, const CorpusKernels& kernels, const M
 
 std::int64_t over(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// What the heuristic picks, by index of the tile, and the parts of K.
+// Time of the heuristic's pick: a tile and the parts of K.
 double ensemble_ns(const std::vector<ClosedForm>& forms, const GemmSize& size, std::int64_t units) {
   double least = std::numeric_limits<double>::infinity();
   const ClosedForm* picked = nullptr;
@@ -64,7 +64,7 @@ double ensemble_ns(const std::vector<ClosedForm>& forms, const GemmSize& size, s
   return picked->in_stream_ns(size, split);
 }
 
-// `resident`: if anything is shared, all sharers run at once.
+// `resident`: if work is shared, all sharers run at once.
 double simulated_ns(const Machine& machine, const CorpusKernels& kernels, const GemmSize& size,
                     const Decomposition& split, bool resident) {
   const DType dtype = kernels.element.dtype;

@@ -19,7 +19,7 @@ namespace tritax {
 namespace {
 
 struct GridsOfProblem {
-  std::vector<double> time_ns;  // of the options that are no patterns
+  std::vector<double> time_ns;  // of options that are no patterns
   std::size_t tried = 0;
   double choice_ns = 0;
 };
@@ -28,12 +28,12 @@ double time_with_knobs(const Pattern& pattern, const Problem& problem, const Mac
                        const Values& knobs) {
   try {
     return simulate(build_schedule(pattern, problem, machine, knobs), machine).makespan_ns;
-  } catch (const UserError&) {  // this grid cannot be
+  } catch (const UserError&) {  // this grid is impossible
     return kNever;
   }
 }
 
-// Without the one that is chosen and that of all units.
+// Grids except the chosen one and the grid of all units.
 std::set<std::int64_t> other_grids(std::int64_t units, std::int64_t tiles, std::int64_t chosen) {
   constexpr std::array<std::int64_t, 7> kPartsOfTile{1, 2, 3, 4, 6, 8, 16};
   std::set<std::int64_t> grids;
@@ -47,7 +47,7 @@ std::set<std::int64_t> other_grids(std::int64_t units, std::int64_t tiles, std::
   return grids;
 }
 
-// Nothing where no model knows the problem.
+// Nothing if no model knows the problem.
 std::optional<GridsOfProblem> tried_grids(const Scenario& scenario, const Machine& machine,
                                           const GridModels& models, const std::string& origin) {
   const Problem& problem = scenario.problem;

@@ -15,7 +15,7 @@ Judged judged(const Problem& problem, const Machine& machine, const std::vector<
   const Standing& standing = judgement.standing = standing_of(problem, machine, compared);
   const auto with_luck = [](double band, double luck) { return band > 0 ? widened(band, luck) : 0; };
   std::vector<double> times_ns;
-  // Spreads are those of the winner and of the baseline.
+  // Only the winner and the baseline have spreads.
   double luck = 0;
   for (const Candidate& one : candidates) {
     times_ns.push_back(one.time_ns);
@@ -35,7 +35,7 @@ Judged judged(const Problem& problem, const Machine& machine, const std::vector<
 
 namespace {
 
-// Of an own pattern and a library among the candidates.
+// The contest of an own pattern and a library among the candidates.
 Contest contest_of(const Candidate& own, const Candidate& there, const std::vector<Candidate>& candidates,
                    const Judged& judgement) {
   const auto doubted = [&](const Candidate& one) {

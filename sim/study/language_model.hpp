@@ -1,4 +1,4 @@
-// A language model as far as its layers go: the sizes of a published config.json.
+// The sizes of the layers of a language model, from a published config.json.
 //
 // A file is TOML with the keys of Hugging Face's config.json where models agree on them:
 //
@@ -11,9 +11,9 @@
 //   intermediate_size = 28672       # of layers without experts
 //
 // With experts also num_experts, num_experts_per_tok, moe_intermediate_size, n_shared_experts (usually 0) and
-// first_k_dense_replace, the number of layers before the first with experts (usually 0). `vocab_size` is for
-// who walks the whole model: without it there is neither embedding nor head. `source` says where the numbers
-// are from.
+// first_k_dense_replace, the number of layers before the first with experts (usually 0). `vocab_size` is
+// needed for a pass through the whole model: without it there is neither embedding nor head. `source` names
+// the origin of the numbers.
 #pragma once
 
 #include <cstdint>
@@ -36,37 +36,37 @@ struct GroupedAttention {
 struct LatentAttention {
   std::int64_t query_rank = 0;
   std::int64_t key_value_rank = 0;
-  std::int64_t plain_dim = 0;   // of a head's query and key, without position …
-  std::int64_t rotary_dim = 0;  // … and with
+  std::int64_t plain_dim = 0;   // part of a head's query and key without position …
+  std::int64_t rotary_dim = 0;  // … and the part with position
   std::int64_t value_dim = 0;
 };
 
 struct LanguageModel {
-  std::string name;    // of the file, without its ending
-  std::string source;  // of the numbers
+  std::string name;    // name of the file, without its ending
+  std::string source;  // origin of the numbers
   DType dtype = DType::bf16;
   std::int64_t hidden = 0;
   std::int64_t layers = 0;
   std::int64_t heads = 0;
-  GroupedAttention grouped;               // unless there is …
-  std::optional<LatentAttention> latent;  // … this
-  std::int64_t dense_layers = 0;          // the others have experts
-  std::int64_t intermediate = 0;          // of dense layers
+  GroupedAttention grouped;  // unless `latent` is set
+  std::optional<LatentAttention> latent;
+  std::int64_t dense_layers = 0;  // the other layers have experts
+  std::int64_t intermediate = 0;  // of dense layers
   std::int64_t experts = 0;
   std::int64_t experts_per_token = 0;
   std::int64_t shared_experts = 0;
   std::int64_t expert_intermediate = 0;  // of one expert
-  std::int64_t vocabulary = 0;           // 0: not known
+  std::int64_t vocabulary = 0;           // 0: unknown
 };
 
-// Names of those that are shipped, in order.
+// Names of the shipped models, in order.
 std::vector<std::string> shipped_models();
 
-// A shipped model or that of a file. Throws UserError (nearest name offered; file:line for what is wrong in a
-// file).
+// A shipped model or the model of a file. Throws UserError (with the nearest name; with file:line for errors
+// in a file).
 LanguageModel find_model(const std::string& name_or_path);
 
-// `origin` stands in messages.
+// `origin` appears in messages.
 LanguageModel parse_model(std::string_view text, const std::string& name, const std::string& origin);
 
 }  // namespace tritax

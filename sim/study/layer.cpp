@@ -76,7 +76,7 @@ class Walk {
 
   void add_latent_attention(const LatentAttention& latent) {
     const std::int64_t heads = part_of(model_.heads, "attention heads");
-    // All columns on every GPU; where rows are split it has its own.
+    // All columns are on every GPU; if rows are split, each GPU has its own rows.
     const std::int64_t rows = deployment_.sequence_parallel
                                   ? (deployment_.tokens + deployment_.gpus - 1) / deployment_.gpus
                                   : deployment_.tokens;

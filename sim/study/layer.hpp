@@ -1,24 +1,24 @@
-// A layer of a language model on several GPUs: its products with the communication that belongs to each, the
-// best pattern of every pair, and whether it pays to write it.
+// A layer of a language model on several GPUs: its products, each with its communication, the best pattern of
+// every pair, and whether it pays to write it.
 //
-// Tensor parallelism splits the weights W of Y = X·W (arXiv:1909.08053 §3): those of queries, keys and values
-// and of gate and up by columns, with all of X on every GPU; those of the attention's output and of down by
-// rows, so that the products have to be summed over the GPUs. Sequence parallelism (arXiv:2205.05198 §4.2)
-// splits rows between the pairs: they are gathered before a split by columns, and scattered, each summed,
-// after one by rows. For example Llama 3 70B on 8 GPUs, sizes of one GPU:
+// Tensor parallelism splits the weights W of Y = X·W (arXiv:1909.08053 §3): queries, keys, values, gate and
+// up by columns, with all of X on every GPU; the attention's output and down by rows, so that the products
+// have to be summed over the GPUs. Sequence parallelism (arXiv:2205.05198 §4.2) splits rows between the
+// pairs: rows are gathered before a split by columns, and summed and scattered after a split by rows. For
+// example Llama 3 70B on 8 GPUs, sizes of one GPU:
 //
 //   qkv            N = (64 + 2·8)·128 / 8 = 1280   K = 8192                   by columns
 //   attention-out  N = 8192                        K = 64·128 / 8 = 1024      by rows
 //   gate-up        N = 2·28672 / 8 = 7168          K = 8192                   by columns
 //   down           N = 8192                        K = 28672 / 8 = 3584       by rows
 //
-// Fewer key-value heads than GPUs are there several times. Latent attention multiplies down to its ranks on
-// every GPU alike (with sequence parallelism its own rows), up from them split by columns; in decode the
-// product up to keys and values goes into those of the attention (arXiv:2405.04434 §2.1.2) and is none of its
-// own. Of experts only those that all tokens share are products of this form; their sums go with those of the
-// routed ones.
+// If there are fewer key-value heads than GPUs, several GPUs hold the same head. Latent attention multiplies
+// down to its ranks on every GPU (with sequence parallelism only the GPU's own rows), and up from them split
+// by columns; in decode the product up to keys and values is part of the attention products (arXiv:2405.04434
+// §2.1.2). Of the experts, only those that all tokens share are products of this form; their sums go with the
+// sums of the routed experts.
 //
-// Which workload serves which split is the workload's to say (Workload::projection).
+// Each workload states which split it serves (Workload::projection).
 #pragma once
 
 #include <array>
@@ -37,12 +37,12 @@
 
 namespace tritax {
 
-// Decode multiplies one token of each sequence, prefill all.
+// Decode multiplies one token per sequence, prefill all tokens.
 enum class Phase : std::uint8_t { decode, prefill };
 inline constexpr std::array<std::string_view, 2> kPhaseNames{"decode", "prefill"};
 
 struct Deployment {
-  int gpus = 8;  // that share every product
+  int gpus = 8;  // GPUs that share every product
   Phase phase = Phase::decode;
   std::int64_t tokens = 1;  // rows of X
   bool sequence_parallel = false;
@@ -55,10 +55,10 @@ struct Step {
   std::int64_t rows = 0;  // of the product
   std::int64_t columns = 0;
   std::int64_t depth = 0;
-  std::int64_t layers = 0;  // of the model that have it
+  std::int64_t layers = 0;  // layers of the model with this product
 };
 
-// Layers that are alike.
+// Equal layers.
 struct LayerKind {
   std::string_view name;  // "layer", or "dense layer" and "expert layer" of a model with both
   std::int64_t count = 0;
@@ -66,32 +66,32 @@ struct LayerKind {
 };
 
 struct Layers {
-  std::vector<Step> steps;  // equal ones once
+  std::vector<Step> steps;  // equal steps once
   std::vector<LayerKind> kinds;
-  std::vector<std::string> left_out;  // what of a layer is no such product
+  std::vector<std::string> left_out;  // operations of a layer that are no such product
 };
 
-// Throws UserError that begins with `where` ("--tp") where the GPUs cannot split it evenly.
+// Throws UserError that begins with `where` ("--tp") if the GPUs cannot split the model evenly.
 Layers layers_of(const LanguageModel& model, const Deployment& deployment, const std::string& where);
 
-// The problem of the workload that serves the step. Throws UserError that begins with `where` where a field
-// is out of range.
+// The problem of the workload that serves the step. Throws UserError that begins with `where` if a field is
+// out of range.
 Problem problem_of(const Step& step, const Deployment& deployment, DType dtype, const std::string& where);
 
-// The launches of a phase: decode is replayed as a graph, prefill runs in streams. Pins for a search.
+// The launch mode of a phase: decode is replayed as a graph, prefill runs in streams. Pins for a search.
 Values pins_of(Phase phase, const Problem& problem, const Machine& machine);
 
 struct StepAnswer {
   Problem problem;
   Advice advice;
   Standing standing;
-  double band = 0;       // of the ratio of the rivals, with luck; 0: unknown
-  double best_band = 0;  // of the time of the best, likewise
+  double band = 0;       // of the ratio of the rivals, spread included; 0: unknown
+  double best_band = 0;  // of the time of the best, spread included; 0: unknown
   Verdict verdict = Verdict::alone;
-  double libraries_ns = 0;  // the fastest of the baseline and of what stands for a vendor's libraries
+  double libraries_ns = 0;  // the fastest of the baseline and the vendor-library patterns
 
   const Candidate& best() const { return advice.candidates.front(); }
-  // With the libraries wherever nothing else pays.
+  // The libraries' time unless another pattern pays.
   double chosen_ns() const { return verdict == Verdict::pays ? best().time_ns : libraries_ns; }
 };
 
@@ -103,7 +103,7 @@ StepAnswer judge(Problem problem, Advice found, const Machine& machine,
 struct LayerSum {
   double libraries_ns = 0;
   double best_ns = 0;    // the best pattern of every step
-  double chosen_ns = 0;  // … where it pays, else the libraries
+  double chosen_ns = 0;  // … if it pays, else the libraries
   TimeAccount account;   // of the best patterns
 };
 LayerSum sum_of(const LayerKind& kind, const std::vector<StepAnswer>& answers);

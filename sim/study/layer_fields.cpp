@@ -13,7 +13,7 @@ Fields<TimeAccount> layer_account() {
   return pick(summary_fields(), {"useful", "launch", "bulk_synchronous", "locality", "contention"});
 }
 
-// A field of the answer, where there is one.
+// A field of the answer; no value without an answer.
 template <typename Get>
 auto answered(const Get& get) {
   return [get](const LayerStep& one) { return one.answer == nullptr ? FieldValue() : FieldValue(get(one)); };

@@ -1,4 +1,4 @@
-// What `tritax layer` says of the steps of a layer and of their sums, as tables of fields.
+// The steps of a layer and their sums, as tables of fields for `tritax layer`.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace tritax {
 
-// One product. Points into what must live as long.
+// One product. The pointers must stay valid.
 struct LayerStep {
   const Step* step = nullptr;
   const Problem* problem = nullptr;

@@ -36,15 +36,15 @@ void check_deployment(const LanguageModel& model, const ModelDeployment& deploym
       fmt::format("{}: {} does not divide the {} experts of {}", kEpOption, ep, model.experts, model.name));
 }
 
-// What one pass multiplies.
+// Sizes of the products of one pass.
 struct PassSize {
   Phase phase = Phase::decode;
-  std::int64_t sequences = 1;  // of a replica
-  std::int64_t rows = 1;       // tokens of a replica
+  std::int64_t sequences = 1;  // per replica
+  std::int64_t rows = 1;       // tokens per replica
   std::int64_t context = 1;
-  std::int64_t prompts = 1;        // of one attention problem
-  double attention_share = 1;      // of it that belongs to the pass
-  std::int64_t expert_tokens = 1;  // of a GPU that shares experts
+  std::int64_t prompts = 1;        // per attention problem
+  double attention_share = 1;      // share of the problem that belongs to the pass
+  std::int64_t expert_tokens = 1;  // per GPU that shares experts
 };
 
 class PassWalk {
@@ -97,7 +97,7 @@ class PassWalk {
                        [&](std::size_t step) { return layers.steps[step].name == "gate-up"; });
   }
 
-  // Where nobody shares it, or its sum waits for that of the routed experts, a product is the library's.
+  // A product on one GPU, or whose sum waits for the sum of the routed experts, is the library's.
   void add_product(Step step, const Deployment& layer) {
     const bool sums_later = step.name == "shared-down" && deployment_.ep == 1;
     if (deployment_.tp == 1 || sums_later) step.projection = Projection::columns;
@@ -121,7 +121,7 @@ class PassWalk {
 
   void add_norm(std::string_view name) { add_rows_stream(name, 1, size_.rows, 4 * model_.hidden); }
 
-  // A stream that reads and writes so many elements a row, in all.
+  // A stream that reads and writes `elements` elements per row in total.
   void add_rows_stream(std::string_view name, int kernels, std::int64_t rows, std::int64_t elements) {
     PassBlock block;
     block.name = name;
@@ -189,7 +189,7 @@ class PassWalk {
   }
 
   void add_experts() {
-    const bool split = deployment_.ep == 1;  // every expert over the GPUs
+    const bool split = deployment_.ep == 1;  // every expert is split over the GPUs
     const std::int64_t tp = deployment_.tp;
     if (split && model_.expert_intermediate % tp != 0) {
       throw UserError(fmt::format("{}: {} does not divide the {} columns of an expert of {}", kTpOption, tp,
@@ -223,7 +223,7 @@ class PassWalk {
     return size_.phase == Phase::decode ? "--batch" : "--batch --context --pass-tokens";
   }
 
-  // Equal blocks once.
+  // Adds a block; equal blocks are kept once.
   void add(PassBlock block) {
     PassSection& current = pass_.sections.back();
     auto same = std::find_if(pass_.blocks.begin(), pass_.blocks.end(),

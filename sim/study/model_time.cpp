@@ -78,7 +78,7 @@ class BlockCache {
 
   using Found = std::shared_ptr<const BlockRuns>;
 
-  // Nothing where it was stopped.
+  // Nothing if the run was stopped.
   Found runs(const PassBlock& block, Phase phase) {
     if (!block.problem) return stream(block);
     const Selector& selector = selector_of(phase);
@@ -146,12 +146,12 @@ double taken_ns(const BlockRun& run, double share, LaunchForm form) {
   return run.gpu_ns() * share + (form == LaunchForm::graph ? run.graph_gaps_ns : run.gaps_ns);
 }
 
-// Of one time of the block in the form of the phase.
+// The verdict on one execution of the block, in the form of the phase.
 Verdict verdict_of(const BlockAnswer& answer) {
   if (answer.best == answer.usual) return answer.found->runs.size() > 1 ? Verdict::leave_it : Verdict::alone;
   const Standing& standing = answer.found->standing;
   Contest contest;
-  // A pass may gain nothing by what its host needs longer for.
+  // A pass may gain nothing from a faster block if its host takes longer for it.
   contest.own_ns = answer.change >= 0 ? std::max(answer.best_ns, answer.usual_ns) : answer.best_ns;
   contest.there_ns = answer.usual_ns;
   contest.band =
@@ -163,7 +163,7 @@ Verdict verdict_of(const BlockAnswer& answer) {
   return verdict_on(contest);
 }
 
-// A phase whose blocks have their usual runs; fills the rest.
+// Fills the rest of a phase whose blocks have their usual runs.
 class PhaseJudge {
  public:
   PhaseJudge(PhaseAnswer& answer, const ModelQuestion& question)
@@ -217,7 +217,7 @@ class PhaseJudge {
   std::vector<const BlockRun*> usual_;
 };
 
-// Nothing where it was stopped.
+// Nothing if the run was stopped.
 std::optional<PhaseAnswer> phase_answer(ModelPass pass, Phase phase, const ModelQuestion& question,
                                         BlockCache& cache) {
   PhaseAnswer answer;
@@ -233,7 +233,7 @@ std::optional<PhaseAnswer> phase_answer(ModelPass pass, Phase phase, const Model
   return answer;
 }
 
-// The passes of a point, or why there are none.
+// The passes of a point, or the reason why there are none.
 struct PlannedPoint {
   ModelAnswer answer;
   ModelPass decode, prefill;

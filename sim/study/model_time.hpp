@@ -1,34 +1,34 @@
-// Time to first token and time per output token of a language model on a node: passes (model_pass.hpp) out of
-// runs of their blocks (block_runs.hpp), with the share of each tax and what fusing changes.
+// Time to first token and time per output token of a language model on a node: passes (model_pass.hpp)
+// composed of runs of their blocks (block_runs.hpp), with the share of each tax and the effect of fusing.
 //
-// Two forms of launching. In a *graph* a pass is one launch, and kernels follow each other by the gap of its
-// nodes:
+// There are two forms of launching. In a *graph* a pass is one launch, and kernels follow each other by the
+// gap of its nodes:
 //
 //   T = call + latency + Σ (gpu + gaps in a graph) + synchronisation
 //
-// The threads of the GPUs of a node begin at once and take turns to launch: a call takes no less than a turn
-// of each of them. Hosts of other nodes have turns of their own.
+// The threads of the GPUs of a node begin at once and take turns to launch: a call takes at least one turn of
+// each of them. Hosts of other nodes have their own turns.
 //
-// A pattern in the midst of which a host waits cuts the graph in two, each with call, latency and
-// synchronisation. In a *stream* the host runs ahead as far as it can. With h when it has called block i and
-// g when the GPUs are done with it, f the first call of a block and last its last kernel's share:
+// A pattern in which a host waits cuts the graph in two, each with call, latency and synchronisation. In a
+// *stream* the host runs ahead as far as it can. Let h be the time when it has called block i, g the time
+// when the GPUs have finished it, f the first call of a block and last the share of its last kernel:
 //
 //   h_i = h_{i-1} + calls        g_i = max(max(g_{i-1}, h_{i-1} + f + latency) + gpu + gaps,
 //                                          h_i + latency + last · gpu)
 //
-// so whichever of the two is slower decides. What T has beyond the GPUs' own time is launch tax. For example
-// 80 layers of 12 kernels of 2 us, 4 us a call, gaps of 1 us: 80·12·3 us = 2.9 ms in a graph, 80·12·4 us
-// = 3.8 ms in a stream, of which the GPUs idle half.
+// so the slower of host and GPUs decides. The part of T beyond the GPUs' own time is launch tax. For example
+// 80 layers of 12 kernels of 2 us, 4 us per call, gaps of 1 us: 80·12·3 us = 2.9 ms in a graph, 80·12·4 us =
+// 3.8 ms in a stream, half of it idle on the GPUs.
 //
 // Between two passes a serving engine may keep the GPUs waiting (engine_ns); that is launch tax, too.
 //
-// Communication is what links take along the critical path (TimeAccount::wire_ns): hidden transfers do not
-// count. A *roofline* is below every time: of each block its weights, cache and flops at the rates of HBM and
-// of the matrix cores.
+// Communication is the link time along the critical path (TimeAccount::wire_ns): hidden transfers do not
+// count. A *roofline* is below every time: for each block its weights, cache and flops at the rates of HBM
+// and of the matrix cores.
 //
-// The usual pattern of every block is the library's. What fusing changes is the time of the pass with one
-// block by another pattern, the others as usual; where the predictions' band cannot part the two it is a tie
-// (sim/study/standing.hpp) and does not count.
+// The usual pattern of every block is the library's. The effect of fusing is the time of the pass with
+// another pattern for one block, and the usual patterns for the others. If the band of the predictions cannot
+// separate the two times, it is a tie (sim/study/standing.hpp) and does not count.
 #pragma once
 
 #include <array>
@@ -49,8 +49,8 @@
 
 namespace tritax {
 
-// Of a question that somebody asks: combinations of batch, context and deployment, sequences of a batch, and
-// microseconds of engine_ns.
+// Limits of a question: combinations of batch, context and deployment, sequences of a batch, and microseconds
+// of engine_ns.
 inline constexpr std::size_t kMostModelPoints = 10'000;
 inline constexpr std::int64_t kMostModelSequences = 1 << 16;
 inline constexpr std::int64_t kMostEngineUs = 10'000'000;
@@ -58,35 +58,35 @@ inline constexpr std::int64_t kMostEngineUs = 10'000'000;
 enum class LaunchForm : std::uint8_t { graph, stream };
 inline constexpr std::array<std::string_view, 2> kLaunchFormNames{"graph", "stream"};
 
-// `runs`: one a block of the pass. The account sums to the time.
+// `runs`: one per block of the pass. The account sums to the time.
 TimeAccount account_of(const ModelPass& pass, const std::vector<const BlockRun*>& runs, LaunchForm form,
                        const Machine& machine);
 
 struct BlockAnswer {
   std::shared_ptr<const BlockRuns> found;  // owns the runs
   const BlockRun* usual = nullptr;
-  const BlockRun* best = nullptr;  // the fastest of the others; the usual one where there is no other
-  double usual_ns = 0;             // of one time: GPUs and gaps in the form of the phase …
-  double best_ns = 0;              // … likewise
-  double change = 0;               // of the pass with `best` for `usual`, relative
+  const BlockRun* best = nullptr;  // the fastest other run; the usual run if there is no other
+  double usual_ns = 0;             // one execution of the block: GPUs and gaps in the form of the phase …
+  double best_ns = 0;              // … the same with `best`
+  double change = 0;               // relative change of the pass with `best` for `usual`
   Verdict verdict = Verdict::alone;
 };
 
-// All passes of a phase together.
+// Sum of all passes of a phase.
 struct PhaseAnswer {
   ModelPass pass;
-  LaunchForm form = LaunchForm::graph;  // that `account` and what fusing changes are of
+  LaunchForm form = LaunchForm::graph;  // the form of account() and of the effect of fusing
   std::array<TimeAccount, 2> usual;     // by LaunchForm
-  TimeAccount fused;                    // the best pattern wherever that pays, in `form`
+  TimeAccount fused;                    // the best pattern wherever it pays, in `form`
   double least_ns = 0;                  // roofline
-  std::vector<BlockAnswer> blocks;      // as those of the pass
+  std::vector<BlockAnswer> blocks;      // in the order of the pass
 
   const TimeAccount& account() const { return usual[static_cast<std::size_t>(form)]; }
   double time_ns() const { return account().sum_ns(); }
   double fused_change() const { return fused.sum_ns() / time_ns() - 1; }
 };
 
-// Of one time of a block with its usual pattern, on the GPUs.
+// The account of one execution of a block with its usual pattern, on the GPUs.
 TimeAccount account_of_block(const PhaseAnswer& phase, std::size_t index);
 
 struct ModelPoint {
@@ -97,12 +97,12 @@ struct ModelPoint {
 
 struct ModelAnswer {
   ModelPoint point;
-  std::optional<ModelMemory> memory;  // nothing where it could not be told
+  std::optional<ModelMemory> memory;  // empty if unknown
   std::string refusal;                // why there is no answer; "" if there is
   std::optional<PhaseAnswer> decode;
   std::optional<PhaseAnswer> prefill;
 
-  // Of decode, of one GPU.
+  // Of decode, per GPU.
   double tokens_per_s() const;
 };
 
@@ -111,8 +111,8 @@ struct ModelQuestion {
   Machine machine;
   DType dtype = DType::bf16;
   std::vector<ModelPoint> points;
-  std::int64_t pass_tokens = 8192;             // of a pass of prefill
-  double engine_ns = 0;                        // of hosts between two passes
+  std::int64_t pass_tokens = 8192;             // per pass of prefill
+  double engine_ns = 0;                        // host time between two passes
   const Selector* decode_selector = nullptr;   // null: `bounds`
   const Selector* prefill_selector = nullptr;  // null: `defaults`
   std::uint64_t seed = 1;
@@ -122,17 +122,17 @@ struct ModelQuestion {
 };
 
 struct ModelAnswers {
-  std::vector<ModelAnswer> points;  // as asked; those at the end are missing where somebody stopped it
-  std::size_t problems = 0;         // different ones that were evaluated
+  std::vector<ModelAnswer> points;  // as asked; the last ones are missing if the run was stopped
+  std::size_t problems = 0;         // different problems that were evaluated
   std::vector<std::string> cautions;
   bool interrupted = false;
 };
 
-// Each different problem is evaluated once. A point that cannot be is refused in its own answer. Throws
-// UserError where that is so of all.
+// Evaluates each different problem once. An impossible point is refused in its own answer. Throws UserError
+// if all points are impossible.
 ModelAnswers answer_model(const ModelQuestion& question);
 
-// The selectors that stand for null.
+// The default selectors.
 const Selector& usual_selector(Phase phase);
 
 }  // namespace tritax

@@ -1,6 +1,6 @@
-// A neural network as far as its weights go: what every layer multiplies, for rooflines.
+// The weights of a neural network: the products of every layer, for rooflines.
 //
-// A file is TOML with one table a kind of layer, convolutions and linear layers alike:
+// A file is TOML with one table per kind of layer, for convolutions and linear layers:
 //
 //   source = "arXiv:1512.03385 table 1"
 //
@@ -29,31 +29,31 @@ struct NetworkLayer {
   std::int64_t outputs = 0;
   std::int64_t kernel = 1;
   std::int64_t groups = 1;
-  std::int64_t from = 0;       // positions of one sample that it reads
-  std::int64_t positions = 0;  // … and writes
+  std::int64_t from = 0;       // positions of one sample that the layer reads
+  std::int64_t positions = 0;  // … and that it writes
   std::int64_t count = 1;
   bool dense = false;
 
-  // Weights that one output is the sum over.
+  // Number of weights summed for one output.
   std::int64_t depth() const { return inputs / groups * kernel * kernel; }
   std::int64_t weights() const { return depth() * outputs; }
 };
 
 struct Network {
-  std::string name;  // of the file, without its ending
+  std::string name;  // name of the file, without its ending
   std::string source;
   std::vector<NetworkLayer> layers;
 };
 
-// Names of those that are shipped, in order.
+// Names of the shipped networks, in order.
 std::vector<std::string> shipped_networks();
 
-// A shipped network, a shipped language model (language_model.hpp; one position a sample, a token) or that of
-// a file. Throws UserError: nearest name offered, file:line for what is wrong in a file, and for language
-// models with experts or latent attention, whose layers are not all of one kind.
+// A shipped network, a shipped language model (language_model.hpp; one position per sample, a token) or the
+// network of a file. Throws UserError: with the nearest name, with file:line for errors in a file, and for
+// language models with experts or latent attention, whose layers are not all of one kind.
 Network find_network(const std::string& name_or_path);
 
-// `origin` stands in messages.
+// `origin` appears in messages.
 Network parse_network(std::string_view text, const std::string& name, const std::string& origin);
 
 }  // namespace tritax

@@ -47,7 +47,7 @@ TriedProblem tried(const Scenario& scenario, const std::vector<PatternOption>& o
       if (bound_ns >= least_bound_ns) continue;
       least_bound_ns = bound_ns;
       result.by_bound = p;
-    } catch (const UserError&) {  // this pattern cannot
+    } catch (const UserError&) {  // this pattern cannot run the problem
     }
   }
   return result;
@@ -61,7 +61,7 @@ std::vector<std::int64_t> numbers_of_problem(const Problem& problem) {
   return numbers;
 }
 
-// Of patterns that are one scenario in a file only the first.
+// If several patterns form one scenario in a file, keeps the first only.
 std::vector<Scenario> problems_of(const std::vector<Scenario>& scenarios) {
   std::vector<Scenario> problems;
   for (const Scenario& scenario : scenarios) {

@@ -58,7 +58,7 @@ TimeOfSchedule clock_on(const Machine& machine, const PlayClock& clock) {
   };
 }
 
-// With seeds that lie apart from that of the game.
+// Draws times with seeds apart from the game's seed.
 std::vector<double> draws_of(const Schedule& schedule, const Machine& machine, const PlayClock& clock) {
   std::vector<double> times(static_cast<std::size_t>(std::max(0, clock.draws)));
   tbb::parallel_for(std::size_t{0}, times.size(), [&](std::size_t i) {
@@ -69,7 +69,7 @@ std::vector<double> draws_of(const Schedule& schedule, const Machine& machine, c
   return times;
 }
 
-// Makes the moves on a board at its start, and enters them and where they lead into the result.
+// Makes the moves on a board at its start, and adds them and the resulting position to the result.
 void enter_moves(TileBoard& board, const std::vector<Move>& moves, const Schedule& start,
                  const Machine& machine, const PlayClock& clock, PlayResult& result) {
   for (const Move& move : moves) {
@@ -77,7 +77,7 @@ void enter_moves(TileBoard& board, const std::vector<Move>& moves, const Schedul
     if (!board.make_unproved(move)) {
       throw UserError(fmt::format("move {} ({}): is not allowed in its position", result.moves.size(), text));
     }
-    // Of two moves that only together do no harm the first leads to a position that nobody may run.
+    // If two moves are lawful only together, the first leads to a position that must not run.
     std::optional<double> time;
     if (board.lawful()) time = board.time();
     result.moves.push_back({move, board.track_name(move.track), text, time});
@@ -129,7 +129,7 @@ PlayResult OpenGame::finish() {
   std::vector<Move> moves = game_.best_moves();
   const double best = game_.best_time();
   game_.back_to_start();
-  // What it takes to see which moves count; no more than the game itself has taken.
+  // Evaluations to find which moves are needed; no more than the game itself has used.
   const std::int64_t spare = std::clamp<std::int64_t>(result.evaluated / 4, 200, 4000);
   moves = needed_moves(board_, std::move(moves), result.start_ns, best, spare);
   enter_moves(board_, moves, start_, machine_, clock_, result);

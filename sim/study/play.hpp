@@ -1,11 +1,11 @@
 // A better order for the operations of a schedule, by the game of model/select/game with the simulator as the
 // clock.
 //
-// Who gets which share of a full link is luck, drawn by place (sim/study/spread.hpp): a player who could see
-// the draw would look for schedules that are lucky, not for better ones. So the game is played on the machine
-// without luck, where equal requesters are served alike, and what was found is then judged with it: start and
-// found run with the same seeds, which the game has not seen, and the mean of the differences counts, beside
-// its standard error.
+// The share that a transfer gets of a full link is random, drawn by place (sim/study/spread.hpp): a player
+// who could see the draw would look for schedules with a good draw, not for better schedules. So the game is
+// played on the machine without random shares, where equal requesters get equal service. The result is then
+// judged with random shares: start and found schedule run with the same seeds, which the game has not seen,
+// and the mean of the differences counts, with its standard error.
 #pragma once
 
 #include <atomic>
@@ -23,45 +23,44 @@
 
 namespace tritax {
 
-// How positions are timed, and proved.
+// How positions are timed and checked.
 struct PlayClock {
-  std::uint64_t seed = 1;  // of what luck there is on the machine of the game, and of judging
-  int draws = 16;          // with luck, of the start and of what was found; 0: none
-  // Every position that is timed is checked, and executed on random numbers, too. Throws UserError where one
-  // is refused or computes something wrong, which is a defect of the mask.
+  std::uint64_t seed = 1;  // of the remaining randomness of the game's machine, and of the judging runs
+  int draws = 16;          // runs with random shares, of the start and of the found schedule; 0: none
+  // Every timed position is also checked, and executed on random numbers. Throws UserError if one is refused
+  // or computes a wrong result, which is a defect of the mask.
   bool executes = false;
 };
 
-// One move of what was found.
+// One move of the result.
 struct PlayedMove {
   Move move;
-  std::string track;  // its name
+  std::string track;  // name of the track
   std::string text;   // Board::describe
-  // Behind it, on the machine without luck; none of a position that only the moves behind it make lawful.
+  // Time after the move, without random shares; none for a position that only later moves make lawful.
   std::optional<double> time_ns;
 };
 
 // A gain is the share of the start's time that is saved.
 struct PlayResult {
-  double start_ns = 0;  // without luck
+  double start_ns = 0;  // without random shares
   double found_ns = 0;
-  std::vector<double> start_draws_ns;  // with luck, seed by seed
+  std::vector<double> start_draws_ns;  // with random shares, seed by seed
   std::vector<double> found_draws_ns;
-  std::vector<PlayedMove> moves;   // that lead from the start to what was found
-  std::vector<std::string> order;  // what stands elsewhere now; describe_order
+  std::vector<PlayedMove> moves;   // moves from the start to the found schedule
+  std::vector<std::string> order;  // operations with a new place; describe_order
   Schedule found;
   std::int64_t evaluated = 0;
   std::int64_t masked = 0;          // proposals
-  std::int64_t refused_by_law = 0;  // of these, by checker and order of data
-  double seconds = 0;               // that the game took
+  std::int64_t refused_by_law = 0;  // … of which the checker or the order of data refused
+  double seconds = 0;               // duration of the game
 
   double gain() const { return 1 - found_ns / start_ns; }
   double gain_with_luck() const;  // of the means; 0 without draws
-  double error_of_gain() const;   // standard error of it, by the differences of pairs; 0 without draws
+  double error_of_gain() const;   // its standard error, by the differences of pairs; 0 without draws
 };
 
-// A game in the hands of whoever plays from outside, as a player in Python does: it owns all that its board
-// needs.
+// A game played from outside, for example by a player in Python; it owns all data of its board.
 class OpenGame {
  public:
   // Throws UserError as TileBoard and `simulate` do.
@@ -72,38 +71,37 @@ class OpenGame {
   TileBoard& board() { return board_; }
   Game& game() { return game_; }
 
-  // What came of it, as play_on_tiles says. Afterwards the board is no longer at the game's position; ask
-  // once.
+  // The result, as play_on_tiles gives it. Call it once: afterwards the board is no longer at the game's
+  // position.
   PlayResult finish();
 
  private:
   Schedule start_;
   Machine machine_;
-  Machine even_;  // without luck
+  Machine even_;  // without random shares
   PlayClock clock_;
   TileBoard board_;
   Game game_;
   std::chrono::steady_clock::time_point begin_;
 };
 
-// Throws UserError as TileBoard and `simulate` do. Without a gain that is worth more than rounding, `moves`
-// is empty and `found` the start.
+// Throws UserError as TileBoard and `simulate` do. If the gain is not above rounding, `moves` is empty and
+// `found` is the start.
 PlayResult play_on_tiles(const Schedule& start, const Machine& machine, const Player& player,
                          const GameOptions& game, const PlayClock& clock);
 
-// The moves again. Throws UserError for the first that two neighbours or a program refuse, and if where they
-// lead to is not lawful.
+// Replays the moves. Throws UserError for the first move that two neighbours or a program refuse, and if the
+// final position is not lawful.
 PlayResult replay_on_tiles(const Schedule& start, const Machine& machine, const std::vector<Move>& moves,
                            const PlayClock& clock);
 
-// A move by the names of tracks, in JSON: {"track": "all of gemm", "place": 2, "grain": "step", "steps": -1},
-// and "kind": "swap" or "give" if it goes to another workgroup.
-// A list of them, or an object that has one as "moves", as `tritax play --json` writes it. Throws UserError
-// with place, value and what is allowed.
+// A move with the names of tracks, in JSON: {"track": "all of gemm", "place": 2, "grain": "step", "steps":
+// -1}, and "kind": "swap" or "give" if it goes to another workgroup. The file has a list of moves, or an
+// object with such a list as "moves", as `tritax play --json` writes it. Throws UserError with place, value
+// and the allowed values.
 std::vector<Move> read_moves(const std::string& path, const Board& board);
 
-// What `tritax play --json` writes of a result, without what else stands there: schema, player, start, found
-// and moves.
+// A part of the output of `tritax play --json`: schema, player, start, found and moves.
 std::string play_to_json(const PlayResult& result, const std::string& player);
 
 }  // namespace tritax

@@ -41,7 +41,7 @@ double find_unit(const Units& units, Metric metric, std::string_view name, const
                               kMetricNames[static_cast<std::size_t>(metric)], fmt::join(names, ", ")));
 }
 
-// Notes when kernels and copies ran and when the host called for them.
+// Records the runs of kernels and copies, and the host calls that launched them.
 class SpanRecorder : public SimulationObserver {
  public:
   explicit SpanRecorder(const Schedule& schedule)
@@ -135,25 +135,25 @@ class SpanRecorder : public SimulationObserver {
 
   struct HostCalls {
     int waits = 0;             // so far, for streams or other hosts
-    double collective_ns = 0;  // of its latest call
+    double collective_ns = 0;  // of the latest call
   };
 
   struct Stretch {
     struct Run {
-      double begin_ns = 0;  // of the gap before it
+      double begin_ns = 0;  // start of the gap before it
       double end_ns = 0;
       int waits = 0;
     };
     std::vector<Run> runs;
-    std::vector<std::pair<double, double>> kernels;  // start and end of those that are no copies
+    std::vector<std::pair<double, double>> kernels;  // start and end of runs that are no copies
     double first_call_ns = std::numeric_limits<double>::infinity();
 
     void add(const RunTimes& run, double gap_ns) {
       runs.push_back({run.start_ns - gap_ns, run.end_ns, run.waits});
       first_call_ns = std::min(first_call_ns, run.call_ns);
     }
-    // The runs' union. A stream that the host has waited for is idle until it is given more, and no work
-    // before hides that launch; `alone` if nothing else ran meanwhile.
+    // The union of the runs. A stream that the host has waited for is idle until it gets more work, and no
+    // earlier work hides that launch; `alone`: nothing else ran meanwhile.
     KernelSpan span(bool alone) const {
       if (runs.empty()) return {};
       std::vector<Run> sorted = runs;
@@ -190,7 +190,7 @@ class SpanRecorder : public SimulationObserver {
     times.waits = host.waits;
   }
 
-  // The call of a collective starts with what the framework does for it.
+  // The call of a collective starts with the framework's preparation.
   static void note_work(const HostOp& op, bool after_gather, HostCalls& host, double time_ns) {
     if (op.is_work(kFrameworkGather) || (op.is_work(kCollectiveCall) && !after_gather)) {
       host.collective_ns = time_ns;

@@ -1,24 +1,23 @@
-// Predictions in the terms of published tables: times, rates and bandwidths of a scenario, on the clock that
-// the source used.
+// Predictions in the terms of published tables: times, rates and bandwidths of a scenario, on the clock of
+// the source.
 //
-// What a table calls "time" depends on where the clock stands:
+// The "time" of a table depends on its clock:
 //
 //   host         the host program from start to end: launches, synchronisation and barriers count. The
-//                harness of ROCm/iris times GEMM + all-scatter so: its timed function holds two host
+//                harness of ROCm/iris times GEMM + all-scatter in this way: its timed function has two host
 //                barriers (iris/util.py).
 //   kernel       first workgroup start to last kernel end, over all ranks.
-//   busy-stream  between two events around the launch, recorded while the stream still works on what came
-//                before: the launch is hidden, the gap between two kernels is not. Back-to-back loops,
-//                iris.do_bench. A moment counts once, whatever runs in it side by side, kernels in several
-//                streams and copies by copy engines; one in which nothing runs counts where the host has
-//                waited for the stream, which then is idle. What only the calls of the host hold up does not.
+//   busy-stream  between two events around the launch, recorded while the stream still works on earlier
+//                calls: the launch is hidden, the gap between two kernels is not. Back-to-back loops,
+//                iris.do_bench. A moment counts once, for all kernels in several streams and copies by copy
+//                engines that run in it. An idle moment counts if the host has waited for the stream, which
+//                is then idle; a delay by host calls alone does not count.
 //   idle-stream  between two events around the launch on an idle stream: the call and the launch latency
 //                count. Benchmarks that synchronise before every repetition (HipKittens, the Iris notebooks).
 //
-// Of every rank: the time in which its kernels run <= busy-stream <= host. The kernel clock stands outside of
-// that order: it begins with the first rank's kernel and ends with the last rank's, so ranks that are
-// launched one after the other and what the host does between two kernels count, which no events of one
-// stream see.
+// For every rank: the time in which its kernels run <= busy-stream <= host. The kernel clock is outside of
+// that order: it begins with the first rank's kernel and ends with the last rank's. It counts launches of
+// ranks one after another and host work between two kernels, which the events of one stream do not see.
 #pragma once
 
 #include <array>
@@ -36,14 +35,14 @@ enum class Metric : std::uint8_t {
   throughput,       // FLOP/ns of the whole problem over all GPUs: 2MNK / time
   bandwidth,        // bytes/ns that one GPU moves (Work::bytes_per_gpu / its time), mean over the active GPUs
   link_bandwidth,   // bandwidth / peers
-  gemm_time,        // ns, of the kernels that compute, slowest rank
-  comm_time,        // ns, of the kernels that do not, slowest rank
+  gemm_time,        // ns, of kernels that compute, slowest rank
+  comm_time,        // ns, of other kernels, slowest rank
   speedup,          // time of the reference / time
   best_speedup,     // time of the baseline / time of the fastest other pattern, knobs as given
   time_difference,  // ns, time - time of the reference
-  l2_hit,           // of the bytes asked of L2s, all GPUs together; sim/cache_traffic.hpp
-  llc_hit,          // of the bytes that missed an L2, those that the last-level cache had
-  hbm_bytes,        // that the memories of all GPUs read and wrote
+  l2_hit,           // share of the bytes asked of L2s, all GPUs together; sim/cache_traffic.hpp
+  llc_hit,          // share of last-level cache hits in the bytes that missed an L2
+  hbm_bytes,        // bytes that the memories of all GPUs read and wrote
 };
 inline constexpr std::array<std::string_view, 12> kMetricNames{
     "time",    "throughput",   "bandwidth",       "link-bandwidth", "gemm-time", "comm-time",
@@ -52,46 +51,46 @@ inline constexpr std::array<std::string_view, 12> kMetricNames{
 enum class Clock : std::uint8_t { host, kernel, busy_stream, idle_stream };
 inline constexpr std::array<std::string_view, 4> kClockNames{"host", "kernel", "busy-stream", "idle-stream"};
 
-// The clock of a workload's usual measurements: host or busy-stream.
+// The usual clock of a workload's measurements: host or busy-stream.
 Clock usual_clock(const Scenario& scenario);
 
-// A published unit and what it is in ns, bytes/ns, FLOP/ns or bytes, or of one. Throws UserError for units
-// that do not fit the metric.
+// A published unit in ns, bytes/ns, FLOP/ns or bytes, or in 1. Throws UserError for units that do not fit the
+// metric.
 double scale_of_unit(Metric metric, std::string_view unit, const std::string& where);
 
-// One stretch of kernels and copies of a rank. Two kernels of 10 us side by side are busy for 10 us, one
-// after the other for 20 and the gap between them.
+// Times of the kernels and copies of a rank. Two kernels of 10 us side by side are busy for 10 us, one after
+// another for 20 us and the gap between them.
 struct KernelSpan {
-  double kernels_ns = 0;      // in which a kernel runs, the moments of all kernels once
-  double busy_stream_ns = 0;  // in which a kernel, the gap before it or a copy is under way
-  double idle_stream_ns = 0;  // first launch call to last end, host work between the kernels included
+  double kernels_ns = 0;      // a kernel runs; a moment counts once for all kernels
+  double busy_stream_ns = 0;  // a kernel, the gap before it or a copy runs
+  double idle_stream_ns = 0;  // first launch call to last end, host work between kernels included
 };
 
 struct RankTimes {
   KernelSpan all;
   KernelSpan gemm;  // kernels with a matrix tile
-  KernelSpan comm;  // the others and copies, from the call into the collective library on
+  KernelSpan comm;  // other kernels and copies, from the call into the collective library on
 };
 
-// What one simulation of a scenario tells.
+// The results of one simulation of a scenario.
 struct Prediction {
   double makespan_ns = 0;  // host clock
   double kernels_ns = 0;   // kernel clock
   double flops = 0;
   double bytes_per_gpu = 0;
-  int peers = 0;      // that each active GPU moves data to or from
-  double l2_hit = 0;  // share, likewise the next
+  int peers = 0;      // peers that each active GPU moves data to or from
+  double l2_hit = 0;  // share; llc_hit too
   double llc_hit = 0;
   double hbm_bytes = 0;
   std::vector<RankTimes> ranks;  // of the ranks that run kernels or copies
 
   double time_ns(Clock clock) const;
-  // In ns, bytes/ns, FLOP/ns, bytes or of one, for the metrics that need no second scenario.
+  // In ns, bytes/ns, FLOP/ns, bytes or 1, for the metrics that need no second scenario.
   double value(Metric metric, Clock clock) const;
 };
 
 // Whether a time on that clock is one of many equal calls in a row: a library's GEMM in a busy stream. Then
-// the caches hold what the call before left, and the power limit that of long load.
+// the caches hold the data of the previous call, and the power limit of long load applies.
 bool runs_back_to_back(const Scenario& scenario, Clock clock);
 
 // Simulates one scenario. Throws UserError like build_scenario and simulate.

@@ -15,7 +15,7 @@ FieldValue uncertainty_of(const Ranked& one) {
   return doubt == nullptr ? FieldValue() : FieldValue(doubt->note);
 }
 
-// bytes/ns are GB/s. Of the kernels, as benchmarks see them that call over and over.
+// bytes/ns are GB/s. By the kernels' time, as in benchmarks that call repeatedly.
 FieldValue rate_of(const Ranked& one, double bytes) {
   return bytes > 0 ? FieldValue(bytes / one->result.kernels_ns) : FieldValue();
 }

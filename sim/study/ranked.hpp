@@ -1,4 +1,4 @@
-// A candidate of a search in its place: what advise and taxonomy say of it, as tables of fields.
+// A candidate of a search with its rank, as tables of fields for advise and taxonomy.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tritax {
 
-// Points into what must live as long.
+// The pointers must stay valid.
 struct Ranked {
   const Candidate* candidate = nullptr;
   const Judged* judgement = nullptr;
@@ -28,13 +28,13 @@ std::string mark_of(const Judged& judgement, std::size_t place);
 // A row of `tritax advise`.
 const Fields<Ranked>& candidate_fields();
 
-// A row of `tritax taxonomy`: all that a pattern pays.
+// A row of `tritax taxonomy`: all costs of a pattern.
 const Fields<Ranked>& taxonomy_fields();
 
-// What is said of a question as a whole: the verdict.
+// Fields of a question as a whole: the verdict.
 const Fields<Answered>& answered_fields();
 
-// A library in another of the forms in which it can be called.
+// A library in another form of the call.
 struct LibraryForm {
   const Pattern* pattern = nullptr;
   FormTime form;

@@ -25,8 +25,8 @@ namespace {
 constexpr std::string_view kColumns =
     "id,pattern,runs,wall_us,wall_p10_us,wall_p90_us,device_us,device_p10_us,device_p90_us";
 
-// Besides problem and knobs: what tells two measurements apart. The same may be measured twice, but not with
-// the same times.
+// Besides problem and knobs: columns that tell two measurements apart. A measurement may be repeated, but
+// equal times are a duplicate.
 constexpr std::string_view kRunAndTimes =
     "id,workload,pattern,warmup_runs,flush_bytes,pace_gb_per_s,wall_us,device_us";
 
@@ -46,8 +46,8 @@ MeasuredTime read_time(const CsvRow& line, std::string_view clock) {
   return time;
 }
 
-// One column. Zero stands for what the pattern decides itself, where the lowest that a user may give is above
-// it.
+// One column. Zero stands for a value that the pattern decides itself, if the lowest value that a user may
+// give is above zero.
 std::int64_t read_number(const CsvRow& line, const Spec& spec, const std::string& column) {
   switch (spec.kind) {
     case ValueKind::name:
@@ -68,7 +68,7 @@ std::int64_t read_number(const CsvRow& line, const Spec& spec, const std::string
   return line.integer(column, may_be_left_out ? 0 : spec.low, spec.high);
 }
 
-// The columns that the table has; required ones must be there.
+// Reads the columns of the table; required columns must exist.
 void read_values(const CsvRow& line, Values& values) {
   for (std::size_t i = 0; i < values.specs().size(); ++i) {
     const Spec& spec = values.specs()[i];
@@ -99,7 +99,7 @@ MeasuredRow read_row(const CsvRow& line) {
     row.warmup_runs = line.integer("warmup_runs", 0, std::numeric_limits<std::int32_t>::max());
   }
   if (line.has("flush_bytes")) row.flush_bytes = line.number("flush_bytes");
-  // Nothing here depends on these two, but a row that is damaged there may be damaged elsewhere.
+  // Nothing here depends on these two columns, but damage in them suggests damage elsewhere in the row.
   if (line.has("pace_gb_per_s")) line.number("pace_gb_per_s");
   if (line.has("relative_error")) line.number("relative_error", 0, kMostRelativeError);
   for (std::size_t clock = 0; clock < kMeasuredClockNames.size(); ++clock) {
@@ -108,7 +108,7 @@ MeasuredRow read_row(const CsvRow& line) {
   return row;
 }
 
-// Columns, separated by commas, that tell the rows of a table apart: those of any workload.
+// Columns, separated by commas, that tell the rows of a table apart, for all workloads.
 std::string telling_columns() {
   std::set<std::string> known;
   std::string columns(kRunAndTimes);

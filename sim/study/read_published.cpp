@@ -33,7 +33,7 @@ Chain with_front(const toml::table* front, const Chain& chain) {
   return longer;
 }
 
-// One chain a variant; without variants, the scenario's own.
+// One chain per variant; without variants, the chain of the scenario.
 std::vector<Chain> variant_chains(TomlReader& reader, const Chain& scenario) {
   const toml::node* node = reader.find("variants");
   if (node == nullptr) return {scenario};
@@ -95,7 +95,7 @@ void read_values(TomlReader& reader, PublishedEntry& entry) {
   }
 }
 
-// Whether a metric says something about a scenario.
+// Whether a metric applies to a scenario.
 void check_metric(const PublishedEntry& entry, const Scenario& scenario) {
   const Workload& workload = *scenario.problem.workload;
   const Work work = work_of(scenario.problem);

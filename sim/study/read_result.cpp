@@ -1,4 +1,4 @@
-// Results of this program, read back to be compared.
+// Reads results of this program to compare them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,10 +21,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Where a command's JSON has its rows, what names them, and which member has the parts of their time.
+// Where the JSON of a command has its rows, the key of their names, and the member with the parts of their
+// time.
 struct ResultForm {
   std::string_view schema;
-  const char* rows;  // "" where the file is one row
+  const char* rows;  // "" if the file is one row
   const char* id;
   const char* parts;
 };
@@ -61,7 +62,7 @@ class ResultReader {
       if (!list.is_array()) refuse(fmt::format("\"{}\" is not a list", rows));
       for (std::size_t i = 0; i < list.size(); ++i) {
         const std::string where = fmt::format("{}[{}]", rows, i);
-        if (list[i].is_object() && !list[i].contains("time_us")) continue;  // interrupted before it had one
+        if (list[i].is_object() && !list[i].contains("time_us")) continue;  // interrupted without a time
         file.rows.push_back(row_of(list[i], form, where));
       }
       number_again(file.rows);
@@ -123,7 +124,7 @@ class ResultReader {
     return row;
   }
 
-  // Of a list its members; "none" of an empty one.
+  // For a list, its members; "none" for an empty list.
   static std::string text_of(const ordered_json& value) {
     if (value.is_string()) return value.get<std::string>();
     if (!value.is_array()) return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -134,8 +135,7 @@ class ResultReader {
     return texts.empty() ? "none" : fmt::format("{}", fmt::join(texts, ", "));
   }
 
-  // A scalar under its name, the members of an object under theirs, or "knobs.m" where there is an "m"
-  // already.
+  // Adds a scalar under its name, and the members of an object under theirs, or as "knobs.m" if "m" is taken.
   static void add_made_with(ResultRow& row, const std::string& name, const ordered_json& value) {
     const auto add = [&row](const std::string& as, const ordered_json& one) {
       const std::string shown = without_controls(as);

@@ -25,7 +25,7 @@ bool is_time_or_rate(Metric metric) {
          metric == Metric::link_bandwidth;
 }
 
-// The two tables of `ways`, each what differs from the scenario.
+// The two tables of `ways`: each has the differences from the scenario.
 std::vector<const toml::table*> ways_of(TomlReader& reader) {
   const toml::node* node = reader.find("ways");
   std::vector<const toml::table*> ways;

@@ -74,7 +74,7 @@ class JobList {
     return place->second;
   }
 
-  std::map<std::string, Machine> machines_;  // nodes do not move, jobs point to them
+  std::map<std::string, Machine> machines_;  // nodes of the map do not move; jobs point to them
   std::map<std::pair<std::string, bool>, std::size_t> index_;
   std::vector<Job> jobs_;
 };
@@ -158,13 +158,13 @@ void judge(ReproducedRow& row, double predicted) {
   row.error = row.bound && row.within_published_range ? 0 : (predicted - row.published) / row.published;
 }
 
-// Of the difference between a time, predicted as `time_ns`, and another.
+// Sets the error of the difference between a time, predicted as `time_ns`, and another time.
 void judge_time(ReproducedRow& row, double time_ns, double unit_scale) {
   const double implied_ns = time_ns + (row.published - *row.predicted) * unit_scale;
   if (implied_ns > 0) row.error_of_time = time_ns / implied_ns - 1;
 }
 
-// Fills the prediction of a row. Returns false when a simulation of it was left out.
+// Sets the prediction of a row. Returns false if one of its simulations was left out.
 bool fill(ReproducedRow& row, const PublishedEntry& entry, const std::vector<VariantJobs>& variants,
           const std::vector<Job>& jobs) {
   for (const VariantJobs& variant : variants) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kLinkLevel = static_cast<std::size_t>(MemoryLevel::links);
 
-// What one kind of operation did, on all GPUs.
+// Totals of one kind of operation, on all GPUs.
 struct KindTotals {
   std::vector<std::vector<std::pair<double, double>>> spans;  // by rank
   std::map<DType, double> flops;                              // of matrix cores
@@ -24,7 +24,7 @@ struct KindTotals {
   std::array<double, kMemoryLevels> bytes{};
 };
 
-// Time that any of the spans covers.
+// Time that the spans cover together.
 double covered_ns(std::vector<std::pair<double, double>> spans) {
   std::sort(spans.begin(), spans.end());
   double covered = 0, until = 0;
@@ -39,7 +39,7 @@ void add_traffic(const CacheRow& row, std::array<double, kMemoryLevels>& bytes) 
   const CacheTraffic& traffic = row.traffic;
   const auto add = [&](MemoryLevel level, double more) { bytes[static_cast<std::size_t>(level)] += more; };
   add(MemoryLevel::hbm, traffic.hbm_read_bytes + traffic.hbm_written_bytes);
-  if (row.die < 0) return;  // past the caches
+  if (row.die < 0) return;  // bypasses the caches
   add(MemoryLevel::l2, traffic.asked_bytes + traffic.hbm_written_bytes);
   add(MemoryLevel::llc, traffic.asked_bytes - traffic.l2_hit_bytes + traffic.hbm_written_bytes);
 }

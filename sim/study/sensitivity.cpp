@@ -22,10 +22,10 @@ namespace {
 
 constexpr double kStep = 0.1;
 
-// Two runs of the same length may add their times in another order.
+// Two runs of equal length may add their times in another order.
 constexpr double kRounding = 1e-9;
 
-// One simulation to make: a changed machine, or changed knobs on the same machine.
+// One simulation: a changed machine, or changed knobs on the same machine.
 struct Task {
   std::size_t sensitivity = 0;
   std::size_t variation = 0;
@@ -50,7 +50,7 @@ struct Plan {
   }
 };
 
-// Calls `visit` with a reference to the field of `machine` that `target` means. `rate` is the dtype of a
+// Calls `visit` with a reference to the field of `machine` that `target` names. `rate` is the dtype of a
 // MatrixRate.
 template <typename Visit>
 void with_field(Machine& machine, const ParameterTarget& target, DType rate, const Visit& visit) {
@@ -123,7 +123,7 @@ std::string text_of(Field value, Dimension dimension) {
   }
 }
 
-// The other values that a field is given; inside the bounds of its parameter.
+// The other values of a field, inside the bounds of its parameter.
 template <typename Field>
 std::vector<Field> other_values(Field value, const ParameterSpec& spec) {
   if constexpr (std::is_same_v<Field, bool>) {
@@ -154,7 +154,7 @@ void plan_parameter(Plan& plan, const Machine& machine, const ParameterSpec& spe
     const Field value = field;
     if constexpr (!std::is_same_v<Field, bool>) {
       if (value == 0 && spec.presence != Presence::required) {
-        return;  // the machine has no such thing
+        return;  // the machine does not have the field
       }
     }
     plan.input(key, text_of(value, spec.dimension));

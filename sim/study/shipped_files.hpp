@@ -1,5 +1,5 @@
-// Files that the program has inside, each found by its name, or one of the user's by its path: language
-// models, networks, corpora.
+// Files embedded in the program, found by name, or files of the user, found by path: language models,
+// networks, corpora.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace tritax {
 // Stems and texts; see tritax_embed() of cmake/TritaxModule.cmake.
 using EmbeddedFiles = std::span<const std::pair<std::string_view, std::string_view>>;
 
-// In order.
+// Names of the files, in order.
 std::vector<std::string> names_of(EmbeddedFiles files);
 
 struct FoundFile {
@@ -22,8 +22,8 @@ struct FoundFile {
   std::string origin;  // for messages
 };
 
-// `what` a file is stands in messages ("network"); `others` are names that mean something else, offered too.
-// Throws UserError: nearest name offered.
+// `what` names the kind of file in messages ("network"); `others` are other valid names, offered in messages
+// too. Throws UserError with the nearest name.
 FoundFile find_file(EmbeddedFiles files, const std::string& name_or_path, std::string_view what,
                     const std::vector<std::string>& others = {});
 

@@ -1,4 +1,4 @@
-// The files of published numbers that come with Tritax. Internal to sim/study.
+// The published numbers that come with Tritax, as embedded files. Internal to sim/study.
 #pragma once
 
 #include <span>

@@ -41,8 +41,8 @@ double density_of(const NetworkLayer& layer, const SparsityPattern& pattern, dou
   return density;
 }
 
-// The longest of `rows` rows that each keep any of `places` with the same chance: the mean and so many
-// standard deviations as the largest of that many normal draws lies above it.
+// Expected length of the longest of `rows` rows that keep each of `places` places with equal probability: the
+// mean plus the expected largest of that many normal draws, in standard deviations.
 double longest_row(double rows, double places, double density) {
   const double mean = places * density;
   const double deviation = std::sqrt(mean * (1 - density));
@@ -65,7 +65,7 @@ Stored stored(const NetworkLayer& layer, const SparsityPattern& pattern, SparseF
     const double bits = pattern.kind == SparsityKind::n_of_m ? std::ceil(std::log2(pattern.m)) : 0;
     return {kept * value_bytes, kept * bits / 8};
   }
-  // Blocks at the edges are whole in memory.
+  // Blocks at the edges are stored whole.
   const double block = static_cast<double>(pattern.rows * pattern.cols);
   const double rows = std::ceil(static_cast<double>(layer.outputs) / static_cast<double>(pattern.rows));
   const double places = std::ceil(static_cast<double>(layer.depth()) / static_cast<double>(pattern.cols));

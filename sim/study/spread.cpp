@@ -12,11 +12,11 @@ namespace tritax {
 
 namespace {
 
-constexpr int kSeeds = 5;  // of which one has been run
+constexpr int kSeeds = 5;  // of which one run is known
 // Operations of the further runs together: a second or two on one core.
 constexpr std::uint64_t kCheapOperations = std::uint64_t{1} << 20;
 constexpr double kNineOfTen = 1.645;  // of a normal distribution lie within so many standard deviations
-constexpr double kWideSpread = 0.01;  // of the lowest
+constexpr double kWideSpread = 0.01;  // of the lowest time
 
 }  // namespace
 

@@ -18,7 +18,7 @@ namespace {
 constexpr double kHostsDifferNs = 5.1e3;
 constexpr std::size_t kSetsNamed = 3;
 
-// What the problem has for a field: the name, or the number.
+// Whether the range contains the problem's value of its field: a name, or a number.
 bool contains(const FieldRange& range, const Problem& problem) {
   if (range.names.empty()) return problem[range.field] >= range.low && problem[range.field] <= range.high;
   const std::span<const Spec> specs = problem.values.specs();
@@ -39,7 +39,7 @@ void require_fields(const std::vector<FieldRange>& ranges, const Problem& proble
   }
 }
 
-// Lines of the table together.
+// The combined lines of the table.
 struct Pool {
   std::vector<std::string_view> sets;
   std::int64_t count = 0;
@@ -67,7 +67,7 @@ struct Pool {
   }
 };
 
-// What counts as comparable, blind sets alone where these are enough.
+// The comparable lines, of blind sets alone if these are enough.
 Pool comparable(const std::vector<const ComparedSet*>& similar, Compared of, const Problem& problem,
                 const Machine& machine) {
   Pool blind, all;
@@ -107,7 +107,7 @@ std::string similar_text(const std::vector<const ComparedSet*>& similar, const P
                      outside.empty() ? "" : ", ", problems_text(outside));
 }
 
-// Nothing where the times of all kinds of patterns can be told apart.
+// Nothing if bands exist for the times of all kinds of patterns.
 std::string caution_of(const Standing& standing, const std::vector<const ComparedSet*>& similar,
                        const Problem& problem, const Machine& machine) {
   const auto has = [&](Compared kind) {
@@ -128,7 +128,7 @@ std::string caution_of(const Standing& standing, const std::vector<const Compare
                      similar_text(similar, problem, machine, missing));
 }
 
-// Somebody changed it, or wrote a file that differs from a base. Shipped machines are nodes, with a base too.
+// A user changed the machine, or wrote a file with a base. Shipped machines are nodes, with a base too.
 bool differs_from_a_node(const Machine& machine) {
   if (!machine.changes.empty()) return true;
   const std::vector<std::string> shipped = shipped_machines();

@@ -7,7 +7,7 @@ namespace tritax {
 
 namespace {
 
-// The time of a pattern there; none where it cannot be built.
+// The time of a pattern at a point; none if it cannot be built.
 std::optional<double> time_of(const SweepPoint& point, const Pattern& pattern) {
   const auto found = std::find_if(point.candidates->begin(), point.candidates->end(),
                                   [&](const Candidate& one) { return one.pattern == &pattern; });
@@ -39,7 +39,7 @@ Crossover crossover_between(const SweepPoint& a, const SweepPoint& b) {
 
 std::vector<Crossover> crossovers_of(const std::vector<SweepPoint>& sweep) {
   std::vector<Crossover> changes;
-  std::optional<std::size_t> last;  // with an answer
+  std::optional<std::size_t> last;  // the last point with an answer
   for (std::size_t i = 0; i < sweep.size(); ++i) {
     if (sweep[i].candidates->empty()) continue;
     if (last && sweep[*last].candidates->front().pattern != sweep[i].candidates->front().pattern) {

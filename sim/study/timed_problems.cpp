@@ -27,7 +27,7 @@ struct ColumnUnit {
 constexpr std::array<ColumnUnit, 4> kColumnUnits{{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}};
 constexpr std::string_view kTimesWriter = "a table of times";
 
-// A column of times: its unit, and its name without.
+// A column of times: its unit, and its name without the unit.
 struct TimeColumn {
   std::string column;
   std::string name;
@@ -45,7 +45,7 @@ TimeColumn time_column(const std::string& column, std::string_view flag) {
                               flag, column));
 }
 
-// What is asked of a table, checked as far as that can be without it.
+// A request for a table, checked as far as possible without the table.
 struct TableReader {
   TableReader(const std::string& file, const TimesColumns& columns) : path(file), asked(columns) {
     for (const std::string& column : asked.times) {

@@ -32,7 +32,7 @@ std::span<const std::pair<std::string_view, std::string_view>> train_tree();
 
 namespace {
 
-// The Python of the path may be one of the user's own, without the distribution's packages.
+// The Python on the path may be the user's own, without the distribution's packages.
 constexpr std::array<const char*, 2> kPythons{"python3", "/usr/bin/python3"};
 constexpr int kNoLibrary = 3;
 constexpr int kNoProgram = 127;
@@ -67,7 +67,7 @@ class TemporaryFolder {
   std::filesystem::path root_;
 };
 
-// Runs a program with its errors in a file; its exit code.
+// Runs a program with its errors in a file; returns its exit code.
 int run_program(const char* program, std::vector<std::string> arguments, const std::string& errors) {
   std::vector<char*> words;
   for (std::string& argument : arguments) words.push_back(argument.data());

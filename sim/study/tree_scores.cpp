@@ -32,7 +32,7 @@ double time_with(const TimedProblem& problem, std::size_t option, std::size_t fa
   return problem.time_ns[fallback] != kNever ? problem.time_ns[fallback] : slowest_of(problem);
 }
 
-// Of those that can run most problems the one with the least geometric mean.
+// The option with the least geometric mean, among those that can run most problems.
 std::size_t best_single_of(const TimedProblems& problems) {
   std::size_t best = 0;
   std::size_t best_impossible = std::numeric_limits<std::size_t>::max();

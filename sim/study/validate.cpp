@@ -16,12 +16,12 @@ namespace tritax {
 
 namespace {
 
-constexpr const char* kMachineOfRows = "h200-4";  // of rows that no scenario describes
+constexpr const char* kMachineOfRows = "h200-4";  // machine of rows without a scenario
 
 std::size_t index_of(MeasuredClock clock) { return static_cast<std::size_t>(clock); }
 
-// The part of a scenario that no CSV column may contradict: all but the number of GPUs, which one file of
-// scenarios is measured with in turn.
+// The properties of a scenario that no CSV column may contradict: all except the number of GPUs, which varies
+// between the measurements of one file of scenarios.
 void require_same_problem(const MeasuredRow& row, const Scenario& scenario) {
   const auto refuse = [&](std::string_view column, const auto& value, const auto& expected) {
     throw UserError(fmt::format("{}: {} = {} contradicts scenario '{}' of that id ({}), which has {}",
@@ -40,8 +40,8 @@ void require_same_problem(const MeasuredRow& row, const Scenario& scenario) {
   }
 }
 
-// What ran, as the row says, on top of what the scenario says. What neither says, because tables did not
-// record it then, is as it was when they were measured.
+// Applies the row's properties to the scenario. Properties that neither states, because tables did not record
+// them then, get their values at the time of the measurement.
 void apply(const MeasuredRow& row, Scenario& scenario) {
   scenario.problem = row.problem;
   scenario.pattern = row.pattern;
@@ -52,8 +52,8 @@ void apply(const MeasuredRow& row, Scenario& scenario) {
   }
 }
 
-// The median run is the middle one of those that were measured, after the warm-up and half of the others.
-// What uses the power window up is the time in which matrix cores work.
+// The median run is the middle one of the measured runs, after the warm-up and half of the others. Time with
+// busy matrix cores uses up the power window.
 SimulationResult median_run(const MeasuredRow& row, const Schedule& schedule, const Machine& machine) {
   const SimulationOptions options = found_in_caches(row.flush_bytes);
   SimulationResult result = simulate(schedule, machine, options);
@@ -193,7 +193,7 @@ std::vector<std::string> order_of(const std::map<std::string, double>& time_ns) 
   return order;
 }
 
-// Of each pattern, the shortest time on either side.
+// By pattern: the shortest time on either side.
 struct PatternTimes {
   std::map<std::string, double> predicted_ns;
   std::map<std::string, double> measured_ns;

@@ -20,12 +20,10 @@ namespace tritax {
 namespace {
 
 constexpr std::string_view kLibraryWriter = "a file of backend_hip/baselines";
-constexpr double kFlushedBytes =
-    256e6;  // what both scripts write before a run unless they are told otherwise
+constexpr double kFlushedBytes = 256e6;  // default of both scripts before each run
 constexpr std::int64_t kMostRepeats = std::int64_t{1} << 20;
 
-// Refuses rows that are damaged anywhere, also where nothing here depends on it and in rows of forms that are
-// left out.
+// Refuses damaged rows, also if the damage affects nothing here, and also in rows of forms that are left out.
 void check_times(const CsvRow& line) {
   for (const std::string clock : {"device", "kernel", "wall"}) {
     const std::string low = clock + "_p10_us";
@@ -41,7 +39,7 @@ void check_times(const CsvRow& line) {
   if (line.has("kernels")) line.text("kernels");
 }
 
-// The row as the workload sees it that knows its kind; nothing if none does.
+// The row as read by the workload that knows its kind; nothing if no workload does.
 std::optional<LibraryRow> read_row(const CsvRow& line) {
   for (const Workload* workload : workloads()) {
     auto call = workload->library_call == nullptr ? std::nullopt : workload->library_call(line);
@@ -72,11 +70,12 @@ double predict_ns(const LibraryRow& row, const Machine& machine) {
   double slowest = 0;
   for (const RankResult& rank : result.ranks) slowest = std::max(slowest, rank.kernels_ns);
   if (row.form == LibraryForm::kernel) return slowest + machine.host.kernel_gap_ns;
-  // As in any stream: the graph starts after the gap of a node, the event behind it after that of a kernel.
+  // As in any stream: the graph starts after the gap of a node, the event behind it after the gap of a
+  // kernel.
   if (row.between_events) {
     return slowest + machine.host.graph_node_gap_ns + machine.host.kernel_gap_ns;
   }
-  // A profiler adds up kernels; gaps between them are none of it.
+  // A profiler sums kernel times, without the gaps between them.
   const auto kernels_of_rank = static_cast<double>(schedule.kernels.size()) / schedule.ranks;
   return slowest - (kernels_of_rank - 1) * kernel_gap_ns(machine.host, costs(machine, KernelProfile::vendor));
 }

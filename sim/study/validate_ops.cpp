@@ -20,7 +20,7 @@ namespace tritax {
 
 namespace {
 
-// One schedule that was measured.
+// One measured schedule.
 struct Run {
   Scenario scenario;
   std::string where;  // its first row
@@ -32,7 +32,7 @@ using RunKey = std::tuple<std::string, int, std::optional<double>>;  // id, GPUs
 
 RunKey key_of(const MeasuredOps& row) { return {row.id, row.gpus, row.flush_bytes}; }
 
-// How many GPUs a row ran on is a field of most workloads; the others are of one GPU.
+// Most workloads have the row's number of GPUs as a field; the others run on one GPU.
 void give_gpus(Scenario& scenario, const MeasuredOps& row) {
   const std::span<const Spec> fields = scenario.problem.values.specs();
   const auto spec =

@@ -18,7 +18,7 @@ bool is_rate(std::string_view metric) {
   return metric == "throughput" || metric == "bandwidth" || metric == "link-bandwidth";
 }
 
-// Times of the second way by those of the first. `metric` may be that of a speedup, which has one number.
+// Time of the second way over the time of the first. `metric` may be a speedup, which has one number.
 double ratio_of(std::string_view metric, double first, double second) {
   return is_rate(metric) ? first / second : second / first;
 }

@@ -17,7 +17,7 @@ constexpr double kWorthSaying = 0.005;  // of the winner's time; smaller differe
 
 struct Part {
   double TimeAccount::*time;
-  std::string_view name;  // "": the workload says
+  std::string_view name;  // "": the workload names it
 };
 constexpr std::array<Part, 8> kParts{{{&TimeAccount::compute_ns, ""},
                                       {&TimeAccount::memory_ns, "local memory traffic"},
@@ -38,7 +38,7 @@ std::string count_text(std::int64_t count, std::string_view noun) {
 
 std::string percent(double share) { return fmt::format("{:.0f} %", 100 * share); }
 
-// "50 %", and "12 times" where a percentage would be hard to read.
+// "50 % of", or "12 times" if a percentage would be hard to read.
 std::string share_text(double share) {
   constexpr double most_in_percent = 5;
   return share > most_in_percent ? fmt::format("{:.0f} times", share) : percent(share) + " of";
@@ -54,17 +54,17 @@ std::string tiles_text(const Rounds& rounds) {
 
 bool splits_units(const Candidate& candidate) { return candidate.pattern->roles != Roles::in_turn; }
 
-// "send" or "fetch", whichever a GPU does more of.
+// "send" or "fetch", whichever moves more bytes of a GPU.
 std::string_view what_moves(const Rounds& rounds) {
   return rounds.fetched_bytes > rounds.sent_bytes ? "fetch" : "send";
 }
 
-// Compute units that are kept for sending or fetching, also where some of them have nothing to send.
+// Compute units reserved for sending or fetching, including units with nothing to send.
 std::int32_t sending_units(const Candidate& candidate) {
   return std::max(static_cast<std::int32_t>(candidate.knobs.get_or("comm_cus", 0)), candidate.rounds.senders);
 }
 
-// What the compute units that only send cost the winner, in rounds of its tiles.
+// Cost for the winner of compute units that only send, in rounds of its tiles.
 std::string own_split_text(const Candidate& winner) {
   const std::int64_t all_units = winner.rounds.workers + sending_units(winner);
   const std::int64_t with_all = (winner.rounds.products() + all_units - 1) / all_units;
@@ -96,7 +96,7 @@ std::string rival_rounds_text(const Rounds& own, std::span<const Candidate> riva
   return {};
 }
 
-// What a winner that splits K gains by it, beside the nearest rival that does not.
+// Gain of a winner that splits K, against the nearest rival that does not.
 std::string split_sentence(const Candidate& winner, std::span<const Candidate> rivals) {
   const Rounds& own = winner.rounds;
   Rounds whole = own;
@@ -119,7 +119,7 @@ std::string split_sentence(const Candidate& winner, std::span<const Candidate> r
   return text + ".";
 }
 
-// How the winner's tiles fill the compute units, and how they would fill those of its rivals.
+// How the winner's tiles fill the compute units, and how they would fill the compute units of its rivals.
 std::string wave_sentence(const Candidate& winner, std::span<const Candidate> rivals) {
   const Rounds& own = winner.rounds;
   if (own.parts > 1) return split_sentence(winner, rivals);
@@ -131,7 +131,7 @@ std::string wave_sentence(const Candidate& winner, std::span<const Candidate> ri
   return text + rival_rounds_text(own, rivals) + ".";
 }
 
-// What the critical path of `other` has more than that of `one`, the largest first.
+// Parts of the critical path in which `other` takes longer than `one`, the largest first.
 using Differences = std::vector<std::pair<double, std::string_view>>;
 Differences differences(const Candidate& one, const Candidate& other, const Workload& workload) {
   Differences more;
@@ -143,7 +143,7 @@ Differences differences(const Candidate& one, const Candidate& other, const Work
   return more;
 }
 
-// The first two of a range that are worth saying: "3.1 us of contention and 2.0 us of launch tax".
+// The first two parts of a range that are worth saying: "3.1 us of contention and 2.0 us of launch tax".
 template <typename Iterator>
 std::string listed(Iterator begin, Iterator end, double worth_saying_ns) {
   std::string text;
@@ -174,7 +174,7 @@ std::string difference_sentence(const Candidate& winner, const Candidate& other,
   return text + ".";
 }
 
-// What no schedule with these tiles could avoid, and how much of the sending stays in sight.
+// The costs that no schedule with these tiles could avoid, and the share of the sending that is not hidden.
 std::string limit_sentence(const Candidate& winner, const Problem& problem) {
   const TimeBound& bound = winner.bound;
   const bool computes = winner.rounds.tiles > 0;
@@ -238,7 +238,7 @@ std::string interval_text(double band) {
                   : std::string("how far such predictions are off is not known");
 }
 
-// What the own one has more of; "" for nothing worth saying.
+// Parts in which the own pattern takes longer; "" if none is worth saying.
 std::string more_text(const Candidate& own, const Candidate& there, const Workload& workload) {
   const Differences more = differences(there, own, workload);
   const auto end = std::find_if(more.begin(), more.end(), [](const auto& part) { return part.first <= 0; });
@@ -247,7 +247,7 @@ std::string more_text(const Candidate& own, const Candidate& there, const Worklo
                         : fmt::format("; the critical path of {} has {} more", own.pattern->name, reason);
 }
 
-// Why it only may.
+// Why the own pattern only may pay.
 std::string why_may(const Candidate& own, const Contest& contest) {
   if (!contest.compared) return "Nothing comparable was measured.";
   if (contest.own_doubted) return fmt::format("The time of {} is uncertain.", own.pattern->name);

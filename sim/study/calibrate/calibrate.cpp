@@ -25,7 +25,7 @@ namespace tritax {
 
 namespace {
 
-// No row shows these, but people may expect them.
+// No row shows these parameters, but users may expect them.
 constexpr std::array<std::string_view, 1> kNeverSeen{"fabric.store_latency"};
 
 double rounded(double value, int digits) { return std::stod(fmt::format("{:.{}g}", value, digits)); }
@@ -60,7 +60,7 @@ std::string_view table_of(std::string_view key) {
   return dot == std::string_view::npos ? "" : key.substr(0, dot);
 }
 
-// The entry of `key` in the machine; one that it does not have yet gets the place where a reader puts it.
+// The entry of `key` in the machine; a new entry gets the place where a reader would put it.
 Parameter& entry_of(Machine& machine, const std::string& key) {
   auto& all = machine.parameters;
   const ParameterSpec* spec = find_parameter_spec(key);
@@ -75,7 +75,7 @@ Parameter& entry_of(Machine& machine, const std::string& key) {
   return *all.insert(place, made);
 }
 
-// Puts values into machine files, and what is known about them into a report.
+// Writes values into machine files, and their quality into a report.
 class Recorder {
  public:
   Recorder(Calibration& calibration, const Machine& base, std::string source)
@@ -88,7 +88,7 @@ class Recorder {
     }
   }
 
-  // As if it had never been recorded.
+  // Removes the parameter as if it had never been recorded.
   void forget(const std::string& key) {
     const auto is_it = [&](const auto& parameter) { return parameter.key == key; };
     std::erase_if(calibration_.parameters, is_it);
@@ -152,8 +152,8 @@ void simulate_rows(Calibration& calibration, const MicrobenchTable& table, const
   });
 }
 
-// Of all rows that something was fitted to, on the machine that came out, and of all that fill links: what
-// was fitted to some of them must do for the others.
+// Over all fitted rows, on the resulting machine, and over all rows that fill links: parameters fitted to
+// some of these must hold for the others.
 double residual_of(const Calibration& calibration, const MicrobenchTable& table) {
   std::vector<double> errors;
   for (std::size_t i = 0; i < calibration.rows.size(); ++i) {
@@ -167,8 +167,7 @@ bool is_load_clock(const FittedUnknown& found) {
   return found.value.has_value() && found.unknown.keys.front().ends_with(".load_clock");
 }
 
-// Of a base that knows energies: a load clock that stands for all that a product draws must not have them
-// too.
+// For a base with energies: a load clock that stands for the whole draw of a product excludes energies.
 std::vector<FittedUnknown> no_energies() {
   std::vector<FittedUnknown> all;
   for (const char* key : {"gpu.operand_energy", "gpu.miss_energy"}) {
@@ -195,12 +194,12 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   const std::string source =
       fmt::format("tritax calibrate, {}", table.place.empty() ? table.origin : table.place);
   Recorder recorder(calibration, base, source);
-  // Each group is recorded, and so rounded, before the next relies on it.
+  // Each group is recorded, and so rounded, before the next group relies on it.
   Machine& machine = calibration.machine;
-  // Of another node: what its library takes is measured here.
+  // Tables belong to another node: the library's times are measured here.
   machine.library_tables.clear();
   machine.collective_tables.clear();
-  // Until the end none coalesce: what the rows tell of the L2 is what tiles in lock step get of it.
+  // Until the end no requests coalesce: the rows show the L2 rate that tiles in lock step get.
   machine.interpreter.l2_coalescing_ns = 0;
   if (coalesces(base.gpu, base.interpreter) && base.gpu.l2_lock_step_gb_per_s > 0) {
     machine.gpu.l2_gb_per_s = base.gpu.l2_lock_step_gb_per_s;

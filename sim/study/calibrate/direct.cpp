@@ -17,12 +17,12 @@ namespace tritax {
 
 namespace {
 
-double mean_of(const std::vector<double>& values) {  // of none, 0
+double mean_of(const std::vector<double>& values) {  // 0 without values
   if (values.empty()) return 0;
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// One estimate a row; an error of 1 in it is an error of `weights` of what the row measured.
+// One estimate per row; an error of 1 in the estimate is an error of `weights` of the row's measured value.
 struct Estimates {
   std::vector<std::size_t> rows;
   std::vector<double> values;
@@ -50,7 +50,7 @@ FittedUnknown settle(Unknown unknown, const Estimates& estimates, double value, 
   const auto count = static_cast<double>(estimates.values.size());
   const double deviation = std::max(kMeasurementError, count > 1 ? std::sqrt(squares / (count - 1)) : 0.0);
   found.standard_error = deviation / std::sqrt(count);
-  // What the machine leaves out counts as 0: like what refines, it need only be told from nothing.
+  // A value that the machine leaves out counts as 0: like a refining share, it only has to differ from zero.
   const bool has_one = parameter_value(machine, found.unknown.keys.front()) > 0;
   if (found.standard_error > (has_one ? kLargestStandardError : kLargestRefiningError)) return found;
   found.value = value;
@@ -87,7 +87,7 @@ std::vector<Flushed> flushed_rows(const std::vector<Observation>& table, std::st
   return all;
 }
 
-// Besides what writing back takes.
+// Cold start time, without the time of writing back.
 FittedUnknown estimate_cold_start(const std::vector<Flushed>& rows, const Machine& base, Machine& machine) {
   Machine without = machine;
   without.interpreter.cold_start_ns = 0;
@@ -100,7 +100,7 @@ FittedUnknown estimate_cold_start(const std::vector<Flushed>& rows, const Machin
   return settle({{"gpu.cold_start_time"}, 0, "", ""}, starts, mean_of(starts.values), machine);
 }
 
-// Behind a matmul that is other code both kernels take longer than each alone, which runs what it ran before.
+// Behind a matmul, which is other code, both kernels take longer than alone, when each repeats its own code.
 FittedUnknown estimate_cold_code(const std::vector<Flushed>& matmuls, const std::vector<Flushed>& copies,
                                  Machine& machine) {
   constexpr std::string_view kBehind = " behind a matmul";
@@ -122,9 +122,9 @@ FittedUnknown estimate_cold_code(const std::vector<Flushed>& matmuls, const std:
   return settle({{"gpu.cold_code_time"}, 0, "", ""}, codes, mean_of(codes.values), machine);
 }
 
-// What is written back takes time in proportion to the share.
+// The time of writing back is proportional to the dirty share.
 FittedUnknown estimate_dirty_share(const std::vector<Flushed>& rows, const Machine& base, Machine& machine) {
-  constexpr double kStart = 0.5;  // of a machine without one
+  constexpr double kStart = 0.5;  // for a machine without a share
   Machine with = machine;
   if (with.gpu.dirty_share <= 0) with.gpu.dirty_share = kStart;
   Estimates shares;
@@ -189,13 +189,13 @@ std::vector<FittedUnknown> estimate_spreads(const std::vector<Observation>& tabl
 
 namespace {
 
-// A copy of rows that begin within a memory line, and the time of one of whole lines.
+// A copy of rows that begin within a memory line, and the time of an aligned copy.
 struct RaggedRow {
   std::size_t number = 0;
   bool fills_link = false;
   double time_us = 0, whole_us = 0;
   double row_bytes = 0;
-  double tiles = 0;  // of a workgroup
+  double tiles = 0;  // per workgroup
   RowPackets packets;
 
   double cost() const { return time_us / whole_us; }
@@ -275,7 +275,7 @@ FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine
       const bool alike = bare.row->group == "passed" && bare.row->name == row.row->name &&
                          bare.row->text("operation") == row.row->text("operation");
       if (!alike || bare.row->number("count") != 0) continue;
-      const double tiles = 1 / row.row->per_us - 1;  // behind the last one nobody waits
+      const double tiles = 1 / row.row->per_us - 1;  // nothing waits behind the last tile
       const double longer_us =
           row.time_us - bare.time_us - simulated_us(row, without) + simulated_us(bare, without);
       times.add(row.number, longer_us * 1e3 / (tiles * count), tiles * count * 1e-3 / row.time_us);
@@ -286,7 +286,7 @@ FittedUnknown estimate_passed_ops(const std::vector<Observation>& table, Machine
 
 namespace {
 
-// Two rows of `chain` by equally many workgroups.
+// Two rows of `chain` with equal numbers of workgroups.
 struct ChainStep {
   const Observation* row = nullptr;
   const Observation* before = nullptr;
@@ -299,7 +299,7 @@ struct ChainKind {
   std::int64_t tiles = 1;
 };
 
-// Those of one kind, each with that of another.
+// Rows of one kind, each with its row of the other kind.
 std::vector<ChainStep> chain_steps(const std::vector<Observation>& table, const ChainKind& kind,
                                    const ChainKind& before) {
   std::vector<ChainStep> steps;
@@ -358,7 +358,7 @@ FittedUnknown estimate_kernel_gap(const std::vector<Observation>& table, Machine
 }
 
 std::vector<FittedUnknown> estimate_cold_caches(const std::vector<Observation>& table, Machine& machine) {
-  // Each depends a little on the other: what is short displaces something dirty too.
+  // Each value depends a little on the other: short kernels displace dirty data, too.
   constexpr int kRounds = 4;
   const auto all_work = [&](const MicrobenchRow& row) {
     return row.number("workgroups") == machine.gpu.cu_count();

@@ -22,7 +22,7 @@ namespace {
 // A row depends on an unknown if 10 % more of it changes the row's time by 0.1 %.
 constexpr double kFeels = 0.01;
 
-// What is fitted in place of a parameter's value, and back.
+// The fitted number in place of a parameter's value, and back.
 double fitted_of(const Unknown& unknown, double value) {
   return unknown.refines ? value / (1 - value) : value;
 }
@@ -34,10 +34,10 @@ double value_of(const Unknown& unknown, double fitted) {
 struct Fit {
   const std::vector<Observation>& rows;
   const std::vector<Schedule>& schedules;  // of the rows
-  const Machine& known;                    // with the values that the unknowns have so far
-  Machine machine;                         // what is simulated, but for the unknowns
-  std::vector<Unknown> unknowns;           // those that are still fitted
-  std::vector<std::size_t> places;         // theirs in the group
+  const Machine& known;                    // with the values of the unknowns so far
+  Machine machine;                         // the simulated machine, except for the unknowns
+  std::vector<Unknown> unknowns;           // unknowns that are still fitted
+  std::vector<std::size_t> places;         // their indices in the group
   std::vector<double> weights;             // of the rows
 
   void set(Machine& target, const std::vector<double>& values) const {
@@ -47,7 +47,7 @@ struct Fit {
     }
   }
 
-  // One unknown less: it has the value of `from`.
+  // Fixes an unknown at its value in `from`.
   void fix(std::size_t i, const Machine& from) {
     for (const std::string& key : unknowns[i].keys) {
       set_parameter_value(machine, key, parameter_value(from, key));
@@ -56,7 +56,7 @@ struct Fit {
     places.erase(places.begin() + static_cast<std::ptrdiff_t>(i));
   }
 
-  // Logarithms of simulated by measured time, times the weights; one column a point.
+  // Logarithms of simulated / measured time, times the weights; one column per point.
   Eigen::MatrixXd errors_at(const std::vector<std::vector<double>>& points) const {
     Eigen::MatrixXd errors(static_cast<Eigen::Index>(rows.size()), static_cast<Eigen::Index>(points.size()));
     std::vector<Machine> machines(points.size(), machine);
@@ -82,9 +82,9 @@ struct Fit {
     return values;
   }
 
-  // Rows of one group of microbenchmarks count by how well the model explains them: first all rows count
-  // alike, then each by the deviation of its group, so that what is explained badly does not spoil what is
-  // explained well (feasible generalised least squares).
+  // Rows of one group of microbenchmarks count by how well the model explains them: at first all rows count
+  // equally, then each by the deviation of its group, so that badly explained rows do not spoil well
+  // explained rows (feasible generalised least squares).
   LeastSquaresSolution solve() {
     weights.assign(rows.size(), 1);
     const LeastSquaresSolution first = solve_from(starts());
@@ -114,7 +114,7 @@ struct Fit {
   }
 };
 
-// The rows are explained best without this time: its logarithm runs away, to where no row depends on it.
+// The rows are explained best without this time: its logarithm diverges to where no row depends on it.
 bool vanishes(const Fit& fit, double value, std::size_t i) {
   constexpr double kVanishing = 0.01;
   const ParameterSpec& spec = *find_parameter_spec(fit.unknowns[i].keys.front());
@@ -123,8 +123,8 @@ bool vanishes(const Fit& fit, double value, std::size_t i) {
   return may && value < kVanishing * fit.start(i);
 }
 
-// For an unknown that no row feels at the solution: how far one can go from there towards the value that the
-// machine has before the rows feel it after all. Nothing if they never do, so that its value may stay.
+// For an unknown that no row feels at the solution: the nearest value towards the machine's value at which
+// the rows feel it. Nothing if they never do; then the machine's value may stay.
 std::optional<double> bound_of(const Fit& fit, const LeastSquaresSolution& solution, std::size_t i) {
   constexpr double kWorse = 1.01;
   constexpr int kHalvings = 12;
@@ -144,8 +144,8 @@ std::optional<double> bound_of(const Fit& fit, const LeastSquaresSolution& solut
   return std::exp(inside);
 }
 
-// For a poorly determined share that refines: the value that the machine has contradicts the rows, and they
-// are explained better by 0.
+// For a poorly determined share that refines: the machine's value contradicts the rows, and 0 explains them
+// better.
 bool better_without(const Fit& fit, const LeastSquaresSolution& solution, std::size_t i) {
   constexpr double kErrors = 1 / kLargestRefiningError;  // standard errors beyond which the rows contradict
   const auto squares_with = [&](double value) {
@@ -186,7 +186,7 @@ bool is_poor(const FittedUnknown& found) {
   return found.standard_error > (roughly ? kLargestRefiningError : kLargestStandardError);
 }
 
-// The unknown to give up first, if any is poor.
+// The unknown to give up first, if any is poorly determined.
 std::optional<std::size_t> least_known(const std::vector<FittedUnknown>& found, const Fit& fit) {
   const auto rank = [&](std::size_t i) {
     const FittedUnknown& it = found[fit.places[i]];
@@ -201,7 +201,7 @@ std::optional<std::size_t> least_known(const std::vector<FittedUnknown>& found, 
   return any_is_poor ? std::optional(least) : std::nullopt;
 }
 
-// What becomes of an unknown that is given up: nothing, the bound that the rows give it, or what it was.
+// Sets the value of an unknown that is given up: nothing, the bound from the rows, or its old value.
 void settle_poor(const Fit& fit, const LeastSquaresSolution& solution, std::size_t i,
                  FittedUnknown& dropped) {
   if (vanishes(fit, solution.values[i], i)) {

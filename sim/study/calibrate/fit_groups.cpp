@@ -14,7 +14,7 @@ namespace tritax {
 
 namespace {
 
-// Workgroups that do not fill anything that they share, and that fill it.
+// Numbers of workgroups that fill no shared resource, and that fill it.
 constexpr std::int64_t kFew = 4;
 constexpr std::int64_t kMany = 32;
 constexpr double kBelow = 0.8;
@@ -23,32 +23,32 @@ constexpr std::int64_t kDataThreads = 256;  // of a data kernel of the patterns
 
 bool is_copy(const MicrobenchRow& row) { return row.name == "copy-out" || row.name == "copy-in"; }
 
-// As the patterns move tiles.
+// Rows that move tiles as the patterns do.
 bool in_matrix(const MicrobenchRow& row) { return row.group == "matrix" || row.group == "stores"; }
 
 bool is_one_pair(const MicrobenchRow& row) {
   return (row.group == "remote" || row.group == "stores") && row.text("traffic") == "one-pair";
 }
 
-// Between all GPUs of the node at once, in an order that spreads the load. Stores count in the layout of a
-// matrix, as patterns move tiles; long contiguous streams to several peers get up to 12 % more.
+// Traffic between all GPUs of the node at once, in an order that spreads the load. Stores count in the layout
+// of a matrix, as patterns move tiles; long contiguous streams to several peers get up to 12 % more.
 bool is_everybody(const MicrobenchRow& row, const Machine& machine) {
   const bool loads = row.name == "load" || row.name == "copy-in";
   return (loads ? row.group == "remote" : in_matrix(row)) && row.text("traffic") == "all-rotated" &&
          row.number("gpus") == machine.gpus_per_node;
 }
 
-// Moves as the patterns do, by enough workgroups to fill a link. Tiles that lie side by side do not: what a
-// link carries of them depends on how far apart the workgroups write.
+// Moves as the patterns do, by enough workgroups to fill a link. Adjacent tiles do not count: the rate of a
+// link for them depends on how far apart the workgroups write.
 bool saturates(const MicrobenchRow& row) {
   return fills_links(row) && (in_matrix(row) || row.name != "tile-store");
 }
 
-// What the cost law of a tile (model/cost/matmul_cost.hpp) has to say about one row.
+// The terms of the cost law of a tile (model/cost/matmul_cost.hpp) for one row.
 struct TileTime {
   double flop = 0;   // of one K step
-  double bytes = 0;  // likewise, of operands
-  double clk = 0;    // likewise, measured
+  double bytes = 0;  // per K step, of operands
+  double clk = 0;    // per K step, measured
 };
 
 double light_clock_ghz(const Machine& machine) {
@@ -85,8 +85,8 @@ OperandLine operand_line(const std::vector<TileTime>& tiles) {
 }
 
 // The law is a maximum, so an unknown that does not bind at the start would never move. The tile nearest to
-// the matrix cores' bound gives the efficiency; the operands of the tiles that are well above it give the
-// other two.
+// the matrix cores' bound gives the efficiency; the operands of the tiles well above the bound give the other
+// two.
 void start_matmul(Machine& machine, const std::vector<Observation>& rows) {
   constexpr double kWellAbove = 1.04;
   machine.gpu.l2_gb_per_s = kNoLimit;
@@ -114,11 +114,11 @@ void start_matmul(Machine& machine, const std::vector<Observation>& rows) {
   machine.interpreter.matmul_step_clk = line.overhead;
 }
 
-// Tiles of 64 columns: their steps are paced by the least step, which step_group() fits, or, of 256×64, by
-// what no parameter stands for.
+// Tiles of 64 columns: the least step, which step_group() fits, paces their steps; for 256×64, an effect
+// without a parameter does.
 bool has_least_steps(const std::string& tile) { return tile_of(tile).second <= 64; }
 
-// Tiles and their way out. Together, because every matmul of these rows is followed by a store.
+// Tiles and their stores. Fitted together, because a store follows every matmul of these rows.
 FitGroup tile_group(const Machine& machine) {
   FitGroup group;
   Unknown efficiency{{}, 0, "one share for all dtypes", ""};
@@ -149,7 +149,7 @@ FitGroup tile_group(const Machine& machine) {
   return group;
 }
 
-// The way of fp8 results through the staging area: four of them make a word, and lanes have two.
+// The path of fp8 results through the staging area: four of them make a word, and lanes have two.
 FitGroup fp8_staging_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.matrix.fp8.stage_bandwidth"}, 20, "", "fp8-staging"}};
@@ -159,7 +159,7 @@ FitGroup fp8_staging_group() {
   return group;
 }
 
-// Too few to fill a link.
+// Copies behind a wait by too few workgroups to fill a link.
 bool is_guarded_alone(const MicrobenchRow& row) {
   return row.group == "guarded" && row.number("workgroups") <= kFew;
 }
@@ -184,10 +184,10 @@ FitGroup copy_group() {
   return group;
 }
 
-// Below so many rows of 128 elements of 2 bytes, 16 KB, a copy behind a wait takes hardly less.
+// Below so many rows of 128 elements of 2 bytes, 16 KB, the time of a copy behind a wait hardly falls.
 constexpr std::int64_t kLeastCopyRows = 64;
 
-// Copies behind a wait alone, which take tiles of 16 KB faster and of 64 KB slower than copies behind each
+// Copies that each follow a wait. Tiles of 16 KB are faster, tiles of 64 KB slower than copies behind each
 // other.
 FitGroup guarded_group() {
   FitGroup group;
@@ -199,7 +199,7 @@ FitGroup guarded_group() {
   return group;
 }
 
-// Smaller ones.
+// Smaller copies behind a wait.
 FitGroup least_copy_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.guarded_copy_least_time"}, 1200, "", "guarded"}};
@@ -239,7 +239,7 @@ FitGroup atomic_group() {
   return group;
 }
 
-// Tiles whose operands come from memory, by all compute units.
+// Tiles whose operands come from memory, on all compute units.
 bool is_stream(const MicrobenchRow& row, const Machine& machine) {
   return row.group == "stream" && row.number("workgroups") == machine.gpu.cu_count();
 }
@@ -252,7 +252,7 @@ FitGroup memory_group() {
     const bool moves = row.name == "tile-store" || (is_copy(row) && row.number("threads") == kDataThreads);
     return row.group == "local" && moves && row.number("workgroups") * 2 > machine.gpu.cu_count();
   };
-  // Below what is seen, where it binds.
+  // The start is below the seen rates, so that the parameter binds.
   group.prepare = [](Machine& machine, const std::vector<Observation>& rows) {
     double seen = 0;
     for (const Observation& row : rows) {
@@ -263,7 +263,7 @@ FitGroup memory_group() {
   return group;
 }
 
-// Tiles whose operands come from memory, by too few workgroups to fill it.
+// Tiles whose operands come from memory, with too few workgroups to fill the memory.
 FitGroup stage_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.stage_latency"}, 3000, "", ""}};
@@ -274,7 +274,7 @@ FitGroup stage_group() {
   return group;
 }
 
-// Steps that need few bytes, of kernels that a copy engine feeds.
+// Steps that need few bytes, of kernels with a copy engine.
 FitGroup step_group() {
   FitGroup group;
   group.unknowns = {{{"gpu.matmul_least_step"}, 0, "", ""}};
@@ -295,8 +295,8 @@ void set_ports(Fabric& fabric, double gb_per_s) {
   fabric.load_egress_gb_per_s = fabric.load_ingress_gb_per_s = gb_per_s;
 }
 
-// A GPU's ports and its links limit the same traffic on a switch: each is fitted with the other lifted, but
-// for stores, whose links also say how well few workgroups fill them.
+// On a switch, a GPU's ports and its links limit the same traffic: each is fitted with the other lifted,
+// except for stores, whose links also give the rate of few workgroups.
 void lift_ports(Machine& machine, const std::vector<Observation>&) {
   set_ports(machine.fabric, raw_gpu_gb_per_s(machine));
 }
@@ -323,8 +323,9 @@ double squared_errors(const Machine& machine, const std::vector<Observation>& ro
   return std::accumulate(squares.begin(), squares.end(), 0.0);
 }
 
-// Links stay as they were fitted: few workgroups do not fill one that is the limit, but reach the port's rate
-// where that is lower (sim/crowding.hpp), so from ports below the links the fit does not find those above.
+// Links keep their fitted values: few workgroups do not fill a link that is the limit, but reach the port's
+// rate if that is lower (sim/crowding.hpp). So from ports below the links the fit does not find ports above
+// them.
 void start_store_ports(Machine& machine, const std::vector<Observation>& rows) {
   if (rows.empty()) return;
   Machine open = machine;
@@ -333,7 +334,7 @@ void start_store_ports(Machine& machine, const std::vector<Observation>& rows) {
   if (squared_errors(open, rows) < squared_errors(machine, rows)) machine = open;
 }
 
-// One pair of GPUs, `names` being the operations.
+// One pair of GPUs; `names` are the operations.
 FitGroup link_group(const std::string& key, std::vector<std::string> names) {
   FitGroup group;
   group.unknowns = {{{key}, 0, "", ""}};
@@ -345,7 +346,7 @@ FitGroup link_group(const std::string& key, std::vector<std::string> names) {
   return group;
 }
 
-// The more workgroups copy, the better do they fill the link; where that does not show, the share is 0.
+// More workgroups fill the link better; if the rows do not show this, the share is 0.
 FitGroup store_link_group() {
   FitGroup group = link_group("fabric.store_efficiency", {"store", "copy-out", "tile-store"});
   group.unknowns.push_back({{"fabric.store_idle_share"}, 0, "", "", true});  // of K lanes; fits K - 1
@@ -369,7 +370,7 @@ FitGroup port_group(std::vector<std::string> keys, std::vector<std::string> name
   return group;
 }
 
-// One parameter: what a signal or a wait takes alone, for a flag of one GPU or of a peer.
+// One parameter: the time of a signal or a wait alone, for a flag of one GPU or of a peer.
 FitGroup flag_cost_group(const std::string& key, const std::string& name, std::vector<std::string> protocols,
                          std::vector<int> gpus, double start_ns = 100) {
   FitGroup group;
@@ -410,8 +411,8 @@ FitGroup l2_group() {
 }
 
 std::vector<FitGroup> device_groups(const Machine& machine) {
-  // Flags first, for some rows of copies have waits. A release at system scope, and one with an atomic, takes
-  // what no parameter stands for.
+  // Flags come first, because some rows of copies have waits. A release at system scope, and one with an
+  // atomic, takes time without a parameter.
   std::vector<FitGroup> groups{
       flag_cost_group("gpu.release_time", "signal alone", {"load-store"}, {1}),
       flag_cost_group("gpu.poll_load_time", "wait for a set flag", {"load-store", "exchange"}, {1, 2}),
@@ -430,7 +431,7 @@ std::vector<FitGroup> device_groups(const Machine& machine) {
     groups.push_back(fp8_staging_group());
   }
   if (machine.gpus_per_node > 1) {
-    // Starts where it decides about the rows: what is shorter than a release has no effect.
+    // Starts where the round trip decides the rows: a round trip shorter than a release has no effect.
     constexpr double kLongerThanARelease = 5000;  // ns
     groups.push_back(flag_cost_group("fabric.signal_round_trip", "signal alone", {"load-store"}, {2},
                                      kLongerThanARelease));

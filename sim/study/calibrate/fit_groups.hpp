@@ -11,17 +11,18 @@ namespace tritax {
 // on the clocks.
 std::vector<FitGroup> device_groups(const Machine& machine);
 
-// Whether what hosts take around kernels was measured apart from those. Older files have only whole steps, in
-// which an error of the kernels passes for one of the hosts.
+// Whether the table has separate rows for host times around kernels. Older files have only whole steps, in
+// which an error of the kernels passes for an error of the hosts.
 bool knows_host_times(const std::vector<Observation>& table);
 
-// What hosts do. Kernels of their rows find overwritten caches, so that these have to be known.
+// Groups of host parameters. Kernels of their rows find overwritten caches, so cache parameters must be
+// known.
 std::vector<FitGroup> host_groups(const std::vector<Observation>& table, const Machine& machine);
 
 // Traffic between GPUs that fills links: by enough workgroups, of a data kernel or storing tiles, in any
-// layout, to peers in any order, on any number of GPUs. Links and ports are fitted to some of it, and laws
-// say what the rest takes: fewer GPUs than the node has (store_ports), a receiver that all send to, rates of
-// a link in any layout. So all of it tells how well predictions do.
+// layout, to peers in any order, on any number of GPUs. Links and ports are fitted to a part of these rows.
+// Laws give the rest: fewer GPUs than the node has (store_ports), a receiver that all send to, rates of a
+// link in any layout. So the rows show how good predictions are.
 bool fills_links(const MicrobenchRow& row);
 
 }  // namespace tritax

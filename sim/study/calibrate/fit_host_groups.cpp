@@ -1,4 +1,4 @@
-// What hosts do around kernels and between them: the groups of parameters that are fitted to it.
+// Groups of parameters for the work of hosts around kernels and between them.
 #include <algorithm>
 #include <string>
 
@@ -8,9 +8,9 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kLaunches = 100;  // that nobody waits for one by one
+constexpr std::int64_t kLaunches = 100;  // launches without a wait for each
 
-// What hosts do `around` the kernels of a pattern, or those kernels too, and many launches.
+// Host times `around` the kernels of a pattern, or with these kernels, and many launches.
 FitGroup stream_group(const std::vector<Observation>& table, bool around, const Machine& machine) {
   FitGroup group;
   group.unknowns = {{{"host.launch_call_time"}, 3000, "", ""},
@@ -20,7 +20,7 @@ FitGroup stream_group(const std::vector<Observation>& table, bool around, const 
                      ""}};
   if (!around) group.unknowns.push_back({{"host.kernel_gap"}, 1000, "", ""});
   const std::string step = around ? "around a step" : "step";
-  // What two hosts take more than one is no turn that each of many takes.
+  // The extra time of two hosts over one is not a turn that each of many hosts takes.
   const bool all_of_node = std::any_of(table.begin(), table.end(), [&](const Observation& row) {
     return row.row->name == step && row.row->number("gpus") == machine.gpus_per_node;
   });

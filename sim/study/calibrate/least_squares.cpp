@@ -42,7 +42,7 @@ Eigen::MatrixXd jacobian_at(const LeastSquaresProblem& problem, const Eigen::Vec
   return (problem.residuals(points).colwise() - residuals) / kDifference;
 }
 
-// An unknown that nothing depends on here does not move.
+// An unknown that no residual depends on here does not move.
 Eigen::VectorXd damped_step(const Eigen::MatrixXd& jacobian, const Eigen::VectorXd& residuals,
                             double damping) {
   constexpr double kNothing = 1e-12;
@@ -93,8 +93,8 @@ std::vector<double> LeastSquaresSolution::standard_errors(double least_residual)
   const double variance = std::max(least_residual * least_residual,
                                    freedom > 0 ? residuals.squaredNorm() / static_cast<double>(freedom) : 0);
   std::vector<double> errors(static_cast<std::size_t>(unknowns), std::numeric_limits<double>::infinity());
-  // Unknowns that next to nothing depends on are left out: the matrix of all would count as singular.
-  constexpr double kNotFelt = 1e-6;  // of the column that is felt most
+  // Unknowns that almost no residual depends on are left out: the full matrix would count as singular.
+  constexpr double kNotFelt = 1e-6;  // relative to the column with the largest effect
   const double most = jacobian.colwise().norm().maxCoeff();
   std::vector<Eigen::Index> felt;
   for (Eigen::Index i = 0; i < unknowns; ++i) {

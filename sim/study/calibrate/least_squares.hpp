@@ -12,8 +12,8 @@ struct LeastSquaresProblem {
   std::vector<double> start;  // positive
   std::vector<double> low;    // bounds, positive
   std::vector<double> high;
-  // Residuals, one column for each of several points of unknowns. All points come at once, so that they can
-  // be evaluated on all cores.
+  // Residuals, one column per point of unknowns. All points come at once, so that they can be evaluated on
+  // all cores.
   std::function<Eigen::MatrixXd(const std::vector<std::vector<double>>& points)> residuals;
 };
 
@@ -22,13 +22,13 @@ struct LeastSquaresSolution {
   Eigen::VectorXd residuals;
   Eigen::MatrixXd jacobian;  // of the residuals by the logarithms of the unknowns
 
-  // Relative standard error of every unknown, from the covariance s² (JᵀJ)⁻¹; infinite for one that no
+  // Relative standard error of every unknown, from the covariance s² (JᵀJ)⁻¹. Infinite for an unknown that no
   // residual depends on, or a millionth as much as on another. s is at least `least_residual`, the accuracy
   // of one measurement.
   std::vector<double> standard_errors(double least_residual) const;
 };
 
-// At least one unknown and as many residuals as unknowns.
+// Needs at least one unknown, and at least as many residuals as unknowns.
 LeastSquaresSolution solve_least_squares(const LeastSquaresProblem& problem);
 
 }  // namespace tritax

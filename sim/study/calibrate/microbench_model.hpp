@@ -1,4 +1,4 @@
-// What the simulator says of a microbenchmark: the same quantity that a file of measurements holds.
+// The simulated value of a microbenchmark: the quantity that a file of measurements holds.
 #pragma once
 
 #include "model/machine/machine.hpp"
@@ -6,9 +6,8 @@
 
 namespace tritax {
 
-// Time in us of `row`, a row of `bench`, whose schedule is `schedule`: of the host programs, of the slowest
-// rank or of a kernel, as the row says; for the clock the time of the slowest rank. Throws what `simulate`
-// throws.
+// Time in us of `row`, a row of `bench` with schedule `schedule`: of the host programs, of the slowest rank
+// or of a kernel, as the row says; for the clock, the time of the slowest rank. Throws as `simulate` does.
 double simulated_time_us(const Schedule& schedule, const Microbench& bench, const MicrobenchRow& row,
                          const Machine& machine);
 

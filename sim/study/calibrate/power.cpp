@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::array kCalibrated{DType::bf16, DType::fp16, DType::fp8};
 
-// What a product does in a cycle.
+// Activity of a product per cycle.
 struct Activity {
   std::size_t number = 0;  // of the row
   DType dtype = DType::bf16;
@@ -50,8 +50,8 @@ Activity activity_of(const Observation& row, const Machine& machine) {
   return activity;
 }
 
-// The law of sim/engine_clock.cpp in unknowns in which it is linear: load_clock^-3 of every dtype, then the
-// power per byte and clk of A tiles and of misses.
+// The law of sim/engine_clock.cpp with linear unknowns: load_clock^-3 of every dtype, then the power per byte
+// and clk of A tiles and of misses.
 class PowerLaw {
  public:
   explicit PowerLaw(std::vector<Activity> rows) : rows_(std::move(rows)) {
@@ -69,7 +69,7 @@ class PowerLaw {
     for (Eigen::Index i = 0; i < count; ++i) errors_.push_back(-std::log1p(residuals(i)) / 3);
   }
 
-  // The terms stand in for one another, so that the law is known better than each of them.
+  // The terms can replace each other, so the law is known better than each term.
   bool sound(double boost_ghz) const {
     constexpr double kLargestError = 0.5;
     if (static_cast<Eigen::Index>(rows_.size()) <= unknowns()) return false;
@@ -80,7 +80,7 @@ class PowerLaw {
     return (deviations_.array() <= kLargestError * values_.array()).all();
   }
 
-  // Of the power limit, what a product draws.
+  // Draw of a product, as a share of the power limit.
   double power_of(const Activity& row) const { return terms_of(row).dot(values_); }
   const std::vector<double>& errors() const { return errors_; }
 
@@ -147,7 +147,7 @@ std::vector<FittedUnknown> estimate_power(const std::vector<Observation>& table,
     if (!law.knows(dtype)) continue;
     const std::string table_key = fmt::format("gpu.matrix.{}.", name_of(dtype));
     take(table_key + "load_clock", law.load_clock_ghz(dtype), law.load_clock_error(dtype));
-    // After long load a share of the power is left: that of the mean product.
+    // After long load a share of the power is left: the share of the mean product.
     std::vector<double> shares;
     for (const Activity& row : sustained) {
       if (row.dtype == dtype) shares.push_back(law.power_of(row));

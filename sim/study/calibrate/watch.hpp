@@ -1,4 +1,4 @@
-// Who watches a calibration: counts its simulations, and ends it between two of them.
+// Watches a calibration: counts its simulations, and ends it between two of them.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ class CalibrationWatch {
  public:
   explicit CalibrationWatch(const CalibrateOptions& options) : options_(options) {}
 
-  // Before each simulation, from any thread. Throws CalibrationStopped.
+  // Call it before each simulation, from any thread. Throws CalibrationStopped.
   void look() const {
     if (options_.stop != nullptr && options_.stop->load()) throw CalibrationStopped();
     const std::uint64_t count = count_.fetch_add(1) + 1;
@@ -25,7 +25,7 @@ class CalibrationWatch {
   mutable std::atomic<std::uint64_t> count_{0};
 };
 
-// As the function of the same name in microbench_model.hpp, under the eyes of the watch of `row`.
+// As the function of the same name in microbench_model.hpp, with the watch of `row`.
 double simulated_time_us(const Schedule& schedule, const Observation& row, const Machine& machine);
 
 }  // namespace tritax

@@ -19,7 +19,7 @@ struct AnsweredPoint {
   SweepAnswer answer;
 };
 
-// Answers in whatever order they come: a slow point holds up no other.
+// Answers come in any order: a slow point delays no other point.
 void answer_in_parallel(const SweepPlan& plan, const SweepWork& work, const AnswerPoint& answer,
                         const SweepRunOptions& options, SweepBatches& batches) {
   std::size_t next = 0;

@@ -1,11 +1,11 @@
-// Answers what is missing of a sweep and stores it, on all cores.
+// Answers the missing points of a sweep and stores the answers, on all cores.
 //
-// A point that is stored already, by whatever sweep, is not asked again. Answers are stored in batches, each
-// one transaction (sweep_store.hpp): what ends the program loses at most the points that were being answered
-// and the last batch. A point that cannot be answered is stored with the reason, and the others go on.
+// A point that any sweep has stored is not asked again. Answers are stored in batches, one transaction each
+// (sweep_store.hpp): if the program ends, at most the points in progress and the last batch are lost. A point
+// that cannot be answered is stored with the reason, and the other points continue.
 //
-// Shard i of n has the points whose number is i modulo n: together they are the sweep, and their databases
-// merged are equal to that of one run.
+// Shard i of n has the points whose number is i modulo n. Together the shards are the sweep, and their merged
+// databases equal the database of one run.
 #pragma once
 
 #include <atomic>
@@ -21,46 +21,46 @@
 namespace tritax {
 
 struct SweepAnswer {
-  std::string answer;  // JSON object; "" where there is only …
-  std::string error;   // … this, or neither of a point that was interrupted and is still to be asked
+  std::string answer;  // JSON object; "" if there is only …
+  std::string error;   // … an error; both are "" if the point was interrupted and has to be asked again
 };
 
-// From any thread.
+// Callable from any thread.
 using AnswerPoint = std::function<SweepAnswer(const nlohmann::json& point)>;
 
-// What a sweep has to do.
+// The work of a sweep.
 struct SweepWork {
   std::size_t total = 0;            // points of the sweep
   std::vector<AskedPoint> asked;    // of the shard
-  std::vector<AskedPoint> missing;  // … of which these are to be answered, each key once
+  std::vector<AskedPoint> missing;  // … of which these have no answer, each key once
 };
 
 struct SweepRunOptions {
-  std::size_t shard = 0;  // of `shards`, from 0
+  std::size_t shard = 0;  // number of the shard, below `shards`
   std::size_t shards = 1;
-  bool retry = false;          // points that were refused are asked again
+  bool retry = false;          // refused points are asked again
   bool one_at_a_time = false;  // each point uses all cores itself
   std::size_t batch_points = 512;
-  double batch_seconds = 1;                 // a batch is stored when either is reached
-  const std::atomic<bool>* stop = nullptr;  // true: store what there is and return
-  std::function<void(std::size_t done, std::size_t all)> progress;  // of the missing; one thread at a time
+  double batch_seconds = 1;                 // the limit reached first stores a batch
+  const std::atomic<bool>* stop = nullptr;  // true: stores the answers so far and returns
+  std::function<void(std::size_t done, std::size_t all)> progress;  // missing points; one thread at a time
 };
 
 struct SweepTally {
   std::size_t answered = 0;
   std::size_t refused = 0;
-  std::size_t left = 0;  // missing still
+  std::size_t left = 0;  // still missing
   std::string first_refusal;
 };
 
-// Collects answers and stores them in batches; for whoever distributes points otherwise (MPI).
+// Collects answers and stores them in batches; also for other ways to distribute points (MPI).
 class SweepBatches {
  public:
   SweepBatches(SweepStore& store, const SweepRunOptions& options, std::string version, std::size_t missing);
 
-  // One thread at a time.
+  // Call it from one thread at a time.
   void add(const AskedPoint& point, const nlohmann::json& input, SweepAnswer answer);
-  // Stores the rest.
+  // Stores the remaining answers.
   SweepTally finish();
 
  private:
@@ -75,11 +75,11 @@ class SweepBatches {
   std::size_t missing_ = 0;
 };
 
-// Without asking anything.
+// Lists the work without asking any point.
 SweepWork work_of_sweep(const SweepPlan& plan, const SweepStore* store, SweepKeys& keys,
                         const SweepRunOptions& options);
 
-// Throws UserError where the database cannot be written.
+// Throws UserError if the database cannot be written.
 SweepTally run_sweep(const SweepPlan& plan, SweepStore& store, SweepKeys& keys, const AnswerPoint& answer,
                      const SweepRunOptions& options);
 

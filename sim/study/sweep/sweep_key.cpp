@@ -15,7 +15,7 @@ namespace tritax {
 
 namespace {
 
-// With the tables that are not shipped; shipped ones are part of the version.
+// With the tables that are not shipped; shipped tables are part of the version.
 std::string text_of_machine(const std::string& name) {
   const Machine machine = find_machine(name);
   std::string text = write_machine(machine, "");
@@ -28,7 +28,7 @@ std::string text_of_machine(const std::string& name) {
   return text;
 }
 
-// A shipped one is part of the version.
+// A shipped model is part of the version.
 std::string text_of_model(const std::string& name) {
   const std::vector<std::string> shipped = shipped_models();
   if (std::find(shipped.begin(), shipped.end(), name) != shipped.end()) return "";

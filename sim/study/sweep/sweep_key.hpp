@@ -1,4 +1,4 @@
-// Under which key the answer to a point of a sweep is stored: a hash of all that decides it.
+// The key of the answer to a point of a sweep: a hash of everything that decides the answer.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ class SweepKeys {
   // `version` of the program.
   explicit SweepKeys(std::string version) : version_(std::move(version)) {}
 
-  // Of the point, the content of the machine and of the model that it names, wherever these come from, and
-  // the version. Of a machine or model that cannot be read the reason counts: the point's answer will be
-  // that, and another once it can be read. Files are read once.
+  // Hash of the point, the content of the machine and the model that it names, from any source, and the
+  // version. If a machine or model cannot be read, the reason counts: it is the answer to the point until the
+  // file can be read. Files are read once.
   std::string key(const nlohmann::json& point);
 
   const std::string& version() const { return version_; }

@@ -26,7 +26,7 @@ constexpr std::array<std::string_view, 6> kLayerKeys{"model", "tp",       "phase
 constexpr std::array<std::string_view, 4> kAxisTables{"product", "zip", "random", "latin_hypercube"};
 constexpr std::size_t kMostSamples = 1'000'000;
 
-// "problem" and "m" of "problem.m"; "" and the key of one without a group.
+// "problem" and "m" of "problem.m"; "" and the key if it has no group.
 std::pair<std::string, std::string> parts_of_key(const std::string& key) {
   const std::size_t dot = key.find('.');
   const std::string group = key.substr(0, dot);
@@ -40,7 +40,7 @@ void give_point(nlohmann::json& point, const std::string& key, const nlohmann::j
   (group.empty() ? point : point[group])[name] = value;
 }
 
-// The tables of one kind, of which there may be several: [zip] or [[zip]].
+// A table of one kind; there may be several of a kind: [zip] or [[zip]].
 struct AxisTable {
   std::string_view kind;
   const toml::table* table = nullptr;
@@ -130,7 +130,7 @@ void add_axes(SweepPlan& plan, const AxisTable& table, const std::string& origin
   all_keys.insert(all_keys.end(), keys.begin(), keys.end());
 }
 
-// Everything that the points say of `key`.
+// All values of `key` in the points.
 std::vector<nlohmann::json> values_in(const SweepPlan& plan, const std::string& key) {
   std::vector<nlohmann::json> values;
   if (plan.common.contains(key)) values.push_back(plan.common.at(key));
@@ -143,7 +143,7 @@ std::vector<nlohmann::json> values_in(const SweepPlan& plan, const std::string& 
   return values;
 }
 
-// The workloads that the points name; an unknown one is a matter of its points.
+// The workloads that the points name; an unknown name is refused with its points.
 std::vector<const Workload*> workloads_of(const SweepPlan& plan) {
   std::vector<const Workload*> named;
   const std::vector<nlohmann::json> names = values_in(plan, "workload");

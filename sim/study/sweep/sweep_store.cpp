@@ -13,7 +13,7 @@ namespace tritax {
 
 namespace {
 
-constexpr int kWaitMilliseconds = 30'000;  // for another program that writes
+constexpr int kWaitMilliseconds = 30'000;  // for another writing program
 
 constexpr const char* kLayoutText = R"(
 CREATE TABLE IF NOT EXISTS points (
@@ -75,7 +75,7 @@ int pragma_of(SQLite::Database& database, const std::string& name) {
   return database.execAndGet("PRAGMA " + name).getInt();
 }
 
-// Whether it is new. Throws UserError for what is no database of a sweep, or one of a newer program.
+// Whether the database is new. Throws UserError if it is no sweep database, or of a newer program.
 bool is_new_store(SQLite::Database& database, const std::string& path) {
   const int application = pragma_of(database, "application_id");
   const int layout = pragma_of(database, "user_version");
@@ -131,7 +131,7 @@ SweepStore::SweepStore(std::string path, SweepAccess access) : path_(std::move(p
     database.exec("PRAGMA journal_mode = WAL");
     database.exec("PRAGMA synchronous = FULL");
     if (!is_new) {
-      // A file that may not be written is opened for reading without a word.
+      // SQLite silently opens a read-only file for reading.
       if (sqlite3_db_readonly(database.getHandle(), "main") == 1)
         throw UserError(path_ + ": it is read-only; give a file that can be written");
       return;
@@ -206,7 +206,7 @@ SweepMerge SweepStore::merge(const std::string& other) {
   if (std::filesystem::equivalent(path_, other, ignored)) {
     throw UserError(fmt::format("{}: it is what is merged into; leave it out", other));
   }
-  const SweepStore source(other, SweepAccess::read);  // refuses what is none, and closes it again
+  const SweepStore source(other, SweepAccess::read);  // refuses other files, and closes the database again
   return guarded([&] {
     SQLite::Database& database = connection_->database;
     SQLite::Statement attach(database, "ATTACH ? AS other");
@@ -260,7 +260,7 @@ std::vector<std::string> SweepStore::sweeps() const {
 
 void SweepStore::close() {
   guarded([&] {
-    // Fails, harmlessly, while another program has it open.
+    // Fails, harmlessly, while another program has the database open.
     connection_->database.setBusyTimeout(0);
     try {
       connection_->database.exec("PRAGMA journal_mode = DELETE");

@@ -16,7 +16,7 @@ namespace tritax {
 namespace {
 
 constexpr std::int64_t kMostValues = 1'000'000;                // of one axis
-constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;  // doubles tell all up to it apart
+constexpr std::int64_t kLargestWhole = std::int64_t{1} << 53;  // doubles represent all whole numbers up to it
 
 // { from, to, … } of one key.
 struct SweepRange {
@@ -75,7 +75,7 @@ SweepRange range_of(const SweepKey& key, bool sampled) {
   return range;
 }
 
-// As the point has it: whole where the range is, within it, with its unit.
+// The value as the point has it: whole if the range is whole, inside the range, with its unit.
 nlohmann::json value_in(const SweepRange& range, double value) {
   if (!range.whole) {
     value = std::clamp(value, range.from, range.to);
@@ -108,7 +108,7 @@ std::vector<nlohmann::json> values_of_range(const SweepKey& key) {
         range.step ? fmt::format("step = {}", *range.step) : fmt::format("factor = {}", *range.factor),
         range.step ? "one above 0" : "one above 1"));
   }
-  const double slack = 1 + 1e-12;  // of 0.1 + 0.1 + …
+  const double slack = 1 + 1e-12;  // for 0.1 + 0.1 + …
   std::vector<nlohmann::json> values;
   const auto add = [&](double value) {
     nlohmann::json one = value_in(range, value);
@@ -121,7 +121,7 @@ std::vector<nlohmann::json> values_of_range(const SweepKey& key) {
   }
   double value = range.from;
   for (std::int64_t i = 0; value <= range.to * slack || (range.to <= 0 && value <= range.to); ++i) {
-    // Steps, not values: where they are too small to change the value, there would be no end.
+    // Limits the steps, not the values: steps too small to change the value would never end.
     if (i == kMostValues)
       throw UserError(fmt::format("{}more than {} steps; give larger ones", key.place, kMostValues));
     add(value);
@@ -187,7 +187,7 @@ nlohmann::json sampled_sweep_value(const SweepKey& key, double share) {
   }
   const SweepRange range = range_of(key, true);
   if (!range.whole || range.logarithmic) return value_in(range, between(range, share));
-  // Every multiple alike, the outermost too.
+  // All multiples have equal probability, the outermost too.
   const auto multiple = static_cast<double>(range.multiple_of);
   const double first = std::ceil(range.from / multiple);
   const double last = std::floor(range.to / multiple);
