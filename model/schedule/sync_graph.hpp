@@ -1,36 +1,37 @@
-// Order among the operations of a schedule, as a directed Boost.Graph graph. Internal to model/schedule.
+// Represents the order among the operations of a schedule as a directed Boost.Graph graph. Internal to
+// model/schedule.
 //
-// Vertices are the points that order anything: the host operations, the start and end of every kernel
+// Vertices are the points that create order: the host operations, the start and end of every kernel
 // execution, the begin of every workgroup, and every signal and wait. Data operations need no vertex: they
-// lie between two of them in program order. An edge u → v means that u has happened before v in every
+// lie between two vertices in program order. An edge u → v means that u has happened before v in every
 // execution:
 //
 //   host program order; launch → kernel start; kernel start → workgroup begin → its signals and waits in
 //   program order → kernel end; kernel end → next kernel of the same stream and → synchronisation; all hosts'
-//   arrivals at a barrier → the barrier; signal → event → wait. A copy by a copy engine is the run of a
-//   kernel of one workgroup that takes no compute unit; a record of an event is a point of its stream behind
-//   what came before, and a wait for it one behind the record and before what comes after.
+//   arrivals at a barrier → the barrier; signal → event → wait. A copy by a copy engine is a run of a kernel
+//   with one workgroup and without a compute unit. A record of an event is a point of its stream after
+//   earlier work; a wait for the event is a point after the record and before later work.
 //
-// An *event* (cell, v) is "the counter of this flag has reached v". A signal s is ordered before it only if
-// the counter cannot reach v without s: with `total` the sum of all signals to the cell, and `behind(s)` the
-// value of s together with the signals to the cell that surely come after s (later in its workgroup, or in
-// later kernels of its stream), s precedes the event if v > total - behind(s). In the usual case v == total
-// and every signal precedes.
+// An *event* (cell, v) is "the counter of this flag has reached v". A signal s is ordered before the event
+// only if the counter cannot reach v without s. Let `total` be the sum of all signals to the cell, and
+// `behind(s)` the value of s plus the signals to the cell that certainly come after s (later in its
+// workgroup, or in later kernels of its stream). Then s precedes the event if v > total - behind(s). In the
+// usual case v == total and every signal precedes the event.
 //
-// A signal that sets its counter begins a phase of it (flag_phases.hpp); each phase is a cell of its own, to
-// which the setting signal adds its value, before all events. A relaxed signal counts, but has no edge to an
-// event.
+// A signal that sets its counter begins a phase of the counter (flag_phases.hpp). Each phase is a separate
+// cell, to which the setting signal adds its value, before all events. A relaxed signal counts, but has no
+// edge to an event.
 //
-// Operations behind a `claim` are done by whichever workgroup got the item: of all blocks that claim from one
-// queue at most `limit` count towards `total`, and a signal is ordered as if its block were the one that is
-// executed. What a block has waited for orders nothing behind the block, for it may be skipped; see
+// The workgroup whose claim succeeds executes the operations after a `claim`. Of all blocks that claim from
+// one queue at most `limit` count towards `total`, and a signal is ordered as if its block were executed.
+// Waits inside a block order nothing after the block, because the block may be skipped; see
 // SyncGraph::behind_skipped.
 //
 // Items of a queue (items.hpp) are like workgroups of their kernel: kernel start → begin of the item → its
-// signals and waits → kernel end. A flag that all claims of the queue have waited for before precedes the
-// begin. Whatever else a workgroup did before its claim need not precede, for another may draw the item; and
-// what follows the claim is behind none of them. Everybody runs all of its items some time, so their signals
-// count as any others do.
+// signals and waits → kernel end. A flag for which all claims of the queue have waited before precedes the
+// begin. Other operations of a workgroup before its claim need not precede the item, because another
+// workgroup may draw it; and no item precedes the operations after the claim. All items are executed some
+// time, so their signals count like other signals.
 #pragma once
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
@@ -57,8 +58,8 @@ struct Run {
   std::int32_t rank = 0;
   std::int32_t stream = 0;
   std::uint32_t stream_position = 0;  // among the runs of this rank and stream
-  std::uint32_t host_op = 0;          // that launches it
-  std::uint32_t first_workgroup = 0;  // into SyncGraph::workgroups; its items follow its workgroups
+  std::uint32_t host_op = 0;          // host operation that launches it
+  std::uint32_t first_workgroup = 0;  // into SyncGraph::workgroups; items follow workgroups
   std::uint32_t start = 0;            // vertices
   std::uint32_t end = 0;
 };
@@ -67,7 +68,7 @@ struct Run {
 // waits and claims of items.
 struct WorkgroupRun {
   std::uint32_t run = 0;
-  std::uint32_t workgroup = 0;  // or item, as program_of() counts them
+  std::uint32_t workgroup = 0;  // number of the workgroup or item in program_of()
   std::uint32_t first_vertex = 0;
   std::uint32_t vertex_count = 0;
   std::uint32_t queue = kNoQueue;  // of an item: into SyncGraph::queues
@@ -87,7 +88,7 @@ struct SyncVertex {
     signal,
     wait,
     queue_reached,  // a claim of items
-    queue_left,     // it has found none
+    queue_left,     // the claim has found no item
     event
   };
   Kind kind = Kind::host;
