@@ -28,7 +28,7 @@ struct SparseMatrix {
 // the number of nonzeros; a column out of range.
 std::string fault_of(const SparseMatrix& matrix);
 
-// Most rows, columns or nonzeros of a sparse matrix.
+// Most nonzeros of a sparse matrix.
 inline constexpr std::int64_t kMostNonzeros = std::int64_t{1} << 28;
 
 }  // namespace tritax
