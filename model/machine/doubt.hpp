@@ -3,7 +3,8 @@
 //   [[doubt]]
 //   workload = "gemm-all-scatter"
 //   pattern = "library"
-//   m = [1, 1023]               # a field of the workload: names, or lowest and highest note = "…"
+//   m = [1, 1023]               # a field of the workload: names, or lowest and highest
+//   note = "…"
 //
 // A doubt changes no prediction. This folder does not know workloads: a field is only a name here.
 // sim/study/standing.hpp compares doubts with the fields of a workload.

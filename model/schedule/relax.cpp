@@ -68,8 +68,7 @@ Schedule without_boundaries(const Schedule& schedule) {
             {HostOpKind::graph_launch, -1, 0, static_cast<std::int32_t>(relaxed.graphs.size()) - 1});
         synchronised = false;
       } else if (op.kind == HostOpKind::host_work && op.label != kFrameworkSync) {
-        program.push_back(
-            op);  // the host works as much; it waits for nobody, unlike around a synchronised step
+        program.push_back(op);  // the host does the same work, without the waits around a synchronised step
       } else if (op.kind == HostOpKind::barrier && harness[barrier++] != 0) {
         // A barrier before all work keeps its place; a barrier after all work follows the synchronisation.
         if (stream == 0 && !synchronised) {

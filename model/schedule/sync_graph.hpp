@@ -97,22 +97,22 @@ struct SyncVertex {
   bool may_be_skipped = false;  // signal: behind a claim from a queue with fewer items than claims
 };
 
-// A block behind a claim that waits: a workgroup that skips it goes on without what the waits have acquired.
+// A block with waits after a claim: a workgroup that skips the block continues without these acquires.
 struct SkippedWaits {
   std::uint32_t first_vertex = 0;
   std::uint32_t last_vertex = 0;
   std::uint32_t end_op = 0;  // one past the block
 };
 
-// One flag counter that somebody signals, waits for or claims from.
+// One flag counter with signals, waits or claims.
 struct FlagCell {
   std::int32_t rank = 0;
   std::int32_t flag = 0;
   std::int32_t index = 0;
   std::uint32_t phase = 0;              // of the counter
   std::int64_t total = 0;               // highest value that the counter can reach
-  std::int64_t least = 0;               // that it reaches once all is done, whoever got the items
-  std::int64_t least_of_skippable = 0;  // of that, what signals add that may be skipped
+  std::int64_t least = 0;               // final value that it reaches at least, for any draw of items
+  std::int64_t least_of_skippable = 0;  // part of `least` that skippable signals add
   std::uint32_t skippable = 0;          // number of such signals
   std::vector<std::uint32_t> signals;   // vertices
   std::vector<std::uint32_t> events;    // by rising value
@@ -142,7 +142,7 @@ class SyncGraph {
   // The schedule must have passed check_ranges and outlive the graph.
   explicit SyncGraph(const Schedule& schedule);
 
-  // With the phases of counters that are set given. Signals and waits without one are in no cell.
+  // `phases`: phases of counters that are set. Signals and waits without a phase are in no cell.
   SyncGraph(const Schedule& schedule, FlagPhases phases);
 
   const Schedule& schedule() const { return schedule_; }
@@ -155,7 +155,7 @@ class SyncGraph {
   const std::vector<FlagRace>& races() const { return races_; }
   const Graph& graph() const { return graph_; }
 
-  // Of a copy: one that takes nothing.
+  // For a copy: a kernel without resources.
   const Kernel& kernel_of(const Run& run) const {
     return run.kernel == kNoKernel ? copy_kernel_ : schedule_.kernels[run.kernel];
   }
@@ -171,14 +171,14 @@ class SyncGraph {
   std::string describe_run(std::uint32_t run) const;
   std::string describe_vertex(std::uint32_t vertex) const;
 
-  // First vertex after the operation in program order, and last vertex before it that is surely executed.
+  // First vertex after the operation in program order, and last vertex before it that is certainly executed.
   std::uint32_t vertex_after(OpPoint point) const;
   std::uint32_t vertex_before(OpPoint point) const;
 
-  // The vertex before `vertex`, and before the blocks with waits of which it is the last: that is what a
-  // vertex that follows in program order is surely behind. The vertex itself in any other place.
+  // If `vertex` is the last vertex of blocks with waits: the vertex before these blocks, which certainly
+  // precedes the later vertices in program order. Otherwise `vertex` itself.
   std::uint32_t behind_skipped(std::uint32_t vertex) const;
-  // The first vertex behind the block with waits that `vertex` belongs to; kNoVertex if it is in none.
+  // The first vertex after the block with waits that contains `vertex`; kNoVertex if there is no such block.
   std::uint32_t exit_of_block(std::uint32_t vertex) const;
 
  private:
@@ -200,36 +200,37 @@ class SyncGraph {
   Graph graph_;
 };
 
-// Is `before` ordered before `after`?
+// Query whether `before` is ordered before `after`.
 struct OrderQuery {
   OpPoint before;
   OpPoint after;
 };
 
-// Answers many questions at once: one backward search per kernel execution, continued per workgroup.
+// Answers many queries at once: one backward search per kernel execution, continued per workgroup.
 std::vector<char> are_ordered(const SyncGraph& graph, const std::vector<OrderQuery>& queries);
 
-// Is a signal or wait, by its vertex, done before `after` begins?
+// Query whether a signal or wait, by its vertex, is done before `after` begins.
 struct DoneQuery {
   std::uint32_t vertex = 0;
   OpPoint after;
 };
 std::vector<char> are_done(const SyncGraph& graph, const std::vector<DoneQuery>& queries);
 
-// How do operations of one workgroup run, in program order, stand to `point`?
+// Query for the order between operations of one workgroup run, in program order, and `point`.
 struct SideQuery {
   OpPoint point;
   std::uint32_t workgroup_run = 0;
   std::span<const std::uint32_t> ops;
 };
 
-// ops[0 … before) are ordered before the point and ops[after …) behind it; nothing orders those between.
+// ops[0 … before) are ordered before the point and ops[after …) after it; the operations between have no
+// order.
 struct Sides {
   std::uint32_t before = 0;
   std::uint32_t after = 0;
 };
 
-// As are_ordered, for all operations of a query at the price of a few.
+// As are_ordered, for all operations of a query at the cost of a few queries.
 std::vector<Sides> sides_of(const SyncGraph& graph, const std::vector<SideQuery>& queries);
 
 // All vertices from which one of `roots` can be reached, the roots included.
