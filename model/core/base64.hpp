@@ -1,4 +1,4 @@
-// Bytes as text: RFC 4648, section 4, with padding.
+// Encodes bytes as base64 text: RFC 4648, section 4, with padding.
 #pragma once
 
 #include <span>

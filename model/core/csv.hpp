@@ -1,5 +1,5 @@
-// Reading comma-separated tables whose columns are found by name. Values hold no commas and no quotes; lines
-// that begin with "#" are remarks. Every message names file:line, column, value and what is allowed.
+// Reads comma-separated tables. Columns are found by name. Values hold no commas and no quotes; lines that
+// begin with "#" are remarks. Every message names file:line, column, value and what is allowed.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class CsvRow {
   // Whether the table has this column.
   bool has(std::string_view column) const { return columns_.find(column) != columns_.end(); }
 
-  // Throw UserError for values that are empty, no such number, out of range, or none of `names`.
+  // Throw UserError for values that are empty, not such a number, out of range, or not one of `names`.
   std::string text(std::string_view column) const;
   std::int64_t integer(std::string_view column, std::int64_t lowest, std::int64_t highest) const;
   double number(std::string_view column, double lowest = 0,
@@ -32,7 +32,7 @@ class CsvRow {
   double positive(std::string_view column, std::string_view what) const;
   std::size_t choice(std::string_view column, std::span<const std::string_view> names) const;
 
-  // The value of a column that the table has, whatever it is.
+  // The unchecked value of a column that the table has.
   std::string_view field(std::string_view column) const;
 
   [[noreturn]] void refuse(std::string_view column, const std::string& allowed) const;
@@ -46,7 +46,8 @@ class CsvRow {
 // Refuses the second of two rows that are the same measurement.
 class UniqueRows {
  public:
-  // `columns`, separated by commas, tell measurements apart. A table need not have all of them.
+  // `columns`, separated by commas: two rows are the same measurement if they agree in these columns. A table
+  // need not have all of the columns.
   explicit UniqueRows(std::string_view columns) : columns_(columns) {}
 
   void add(const CsvRow& row);
@@ -57,13 +58,13 @@ class UniqueRows {
 };
 
 // Reads a table: calls `row` for each line below the header and returns the remarks without their "# ".
-// `needed`: the columns, separated by commas, that must be there; others may be. `writer` says whose or what
-// files these are, for messages: "'tritax measure'", "a list of sequences". Throws UserError also when there
-// is no row.
+// `needed`: required columns, separated by commas; further columns are allowed. `writer` names in messages
+// the writer or the content of such files: "'tritax measure'", "a list of sequences". Throws UserError also
+// when the table has no row.
 std::vector<std::string> read_csv(std::string_view text, const std::string& origin, std::string_view needed,
                                   std::string_view writer, const std::function<void(const CsvRow&)>& row);
 
-// The whole file. Throws UserError that names `writer`.
+// The text of the whole file. Throws UserError that names `writer`.
 std::string read_csv_file(const std::string& path, std::string_view writer);
 
 }  // namespace tritax

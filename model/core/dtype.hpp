@@ -14,8 +14,8 @@ enum class DType : std::uint8_t { fp32, fp16, bf16, fp8, fp64 };
 inline constexpr int kDTypeCount = 5;
 inline constexpr std::array<std::string_view, kDTypeCount> kDTypeNames{"fp32", "fp16", "bf16", "fp8", "fp64"};
 
-// Those that every workload has, the first ones. fp64 is one of plain products: nobody attends, or runs a
-// layer of a model, in it.
+// The first dtypes, which every workload has. Only plain products have fp64: attention and layers of models
+// do not use fp64.
 inline constexpr int kCommonDTypeCount = 4;
 inline constexpr std::span<const std::string_view> kCommonDTypeNames{kDTypeNames.data(), kCommonDTypeCount};
 
@@ -35,11 +35,11 @@ constexpr int bytes_of(DType dtype) {
   return 0;
 }
 
-// In which products are summed, and partial sums kept: no matrix unit rounds to less than fp32 on the way.
+// The dtype of accumulators and partial sums: no matrix unit rounds to less than fp32 while it sums.
 constexpr DType accumulator_of(DType dtype) { return dtype == DType::fp64 ? DType::fp64 : DType::fp32; }
 
-// Of products of such operands as kernels store them: libraries accumulate products of 8-bit numbers in 32
-// bits and write them as 16-bit numbers (hipBLASLt's kernels F8BS_BH, HazyResearch/HipKittens
+// The dtype in which kernels store products of such operands. Libraries accumulate products of 8-bit numbers
+// in 32 bits and store 16-bit numbers (hipBLASLt's kernels F8BS_BH, HazyResearch/HipKittens
 // kernels/gemm/fp8fp32).
 constexpr DType product_dtype(DType operands) { return operands == DType::fp8 ? DType::bf16 : operands; }
 

@@ -20,14 +20,14 @@ void assertion_failed(const char* condition, const char* message, const char* fi
 
 namespace {
 
-// Of ASCII letters, whatever the locale.
+// Lower case of ASCII letters, independent of the locale.
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
 
 int edit_distance(const std::string& a, const std::string& b) {
-  // Rows of the table of distances between beginnings: this one of `a`, the one before, and the one before
-  // that.
+  // Three rows of the table of distances between prefixes of `a` and `b`: the current row and the two rows
+  // before.
   std::vector<int> row(b.size() + 1);
   std::vector<int> before(b.size() + 1);
   std::vector<int> earlier(b.size() + 1);

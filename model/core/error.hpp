@@ -1,11 +1,12 @@
-// Errors of Tritax, in two kinds.
+// Defines the two kinds of errors of Tritax.
 //
-// `UserError` is everything that a user can cause: a file, a flag, a shape, a machine, a damaged result. It
-// carries one message that names the place (file:line, key or flag), the offending value and what is allowed.
-// Programs print it and exit with code 2. What it repeats of a file or a command line is made fit for a
+// `UserError` is everything that a user can cause: a file, a flag, a shape, a machine, a damaged result. The
+// message names the place (file:line, key or flag), the offending value and what is allowed. Programs print
+// the message and exit with code 2. Text that the message repeats from a file or a command line is safe for a
 // terminal: control characters are escaped, long values are cut (core/printable.hpp).
 //
-// `TRITAX_ASSERT` is everything that only a defect of Tritax can cause. It is checked in every build type.
+// `TRITAX_ASSERT` is everything that only a defect of Tritax can cause. The condition is checked in every
+// build type.
 #pragma once
 
 #include <algorithm>
@@ -23,17 +24,17 @@ class UserError : public std::runtime_error {
 // Prints the failed condition and aborts.
 [[noreturn]] void assertion_failed(const char* condition, const char* message, const char* file, int line);
 
-// Returns the entry of `known` that is spelt most like `word`, or "" when none is close: one slip in four
-// letters (a wrong, missing, additional letter, or two in each other's place), or all of the beginning. Used
-// for "did you mean …?" in messages about unknown keys and names.
+// Returns the entry of `known` whose spelling is nearest to `word`, or "" when no entry is close. Close means
+// at most one slip per four letters (a wrong, missing or additional letter, or two swapped letters), or that
+// `word` is the beginning of the entry. Used for "did you mean …?" in messages about unknown keys and names.
 template <typename Names>
 std::string nearest_name(const std::string& word, const Names& known);
 
-// How many slips lie between two words (optimal string alignment: Levenshtein's, and neighbours that changed
-// places), upper and lower case being equal.
+// Number of slips between two words (optimal string alignment: Levenshtein distance plus swapped neighbours).
+// Upper and lower case are equal.
 int edit_distance(const std::string& a, const std::string& b);
 
-// How many make another word of one.
+// Largest number of slips with which another spelling still counts as close to `word`.
 int most_slips(const std::string& word);
 
 // Whether `word`, of at least three letters, begins `name`.
@@ -41,7 +42,7 @@ bool begins(const std::string& word, const std::string& name);
 
 template <typename Names>
 std::string nearest_name(const std::string& word, const Names& known) {
-  constexpr std::size_t kLongestName = 100;  // nothing longer is a typing error; distances of it take long
+  constexpr std::size_t kLongestName = 100;  // longer words are no typing errors; their distance takes long
   std::string best;
   if (word.size() > kLongestName) return best;
   int best_distance = most_slips(word) + 1;
@@ -59,8 +60,8 @@ std::string nearest_name(const std::string& word, const Names& known) {
 
 }  // namespace tritax
 
-// __builtin_FILE and not __FILE__: the preprocessor leaves it alone, so a compiler cache serves clones of the
-// repository in other folders.
+// __builtin_FILE instead of __FILE__: the preprocessor does not expand __builtin_FILE, so a compiler cache
+// also serves clones of the repository in other folders.
 #define TRITAX_ASSERT(condition, message)                                          \
   do {                                                                             \
     if (!(condition)) {                                                            \

@@ -1,16 +1,17 @@
-// What results consist of: every field of a record is one row of a table, which stands beside the record.
+// Describes the fields of results: every field of a record is one row of a table, and the table is declared
+// beside the record.
 //
-// A row says what the field is called, its unit, its type, what it means, where it shows, and how to get it
-// from the record. Tables for people, CSV, JSON, rows and properties of Python, their type stubs, the schemas
-// of docs/schemas and the list of docs/result-fields.md loop over these tables: a new field is a new row.
+// A row has the name, the unit, the type and the meaning of the field, the outputs that show the field, and a
+// function that reads the field from the record. Tables for people, CSV, JSON, rows and properties of Python,
+// their type stubs, the schemas of docs/schemas and the list of docs/result-fields.md loop over these tables:
+// a new field is a new row.
 //
 //   struct Step { std::string name; double time_ns = 0; };
 //   const Fields<Step> kStepFields{
 //       {{.name = "step", .type = FieldType::text, .meaning = "its name"}, &Step::name},
 //       {{.name = "time", .unit = FieldUnit::time, .meaning = "of the step alone"}, &Step::time_ns}};
 //
-// Times are nanoseconds in records and in Python ("time_ns"), microseconds in all that is printed
-// ("time_us").
+// Times are nanoseconds in records and in Python ("time_ns") and microseconds in printed output ("time_us").
 #pragma once
 
 #include <algorithm>
@@ -31,14 +32,14 @@
 
 namespace tritax {
 
-// Of the numbers that a getter gives. The unit is part of the key.
+// Unit of the numbers that a getter returns. The unit is part of the key.
 enum class FieldUnit : std::uint8_t { none, time, bytes, percent, megabytes, gb_per_s, tflop_per_s };
 
 struct UnitForms {
-  std::string_view name;           // "us", behind titles
-  std::string_view suffix;         // of keys that are printed
+  std::string_view name;           // "us", printed after titles
+  std::string_view suffix;         // of printed keys
   std::string_view python_suffix;  // of keys in Python
-  double divisor = 1;              // of what is printed
+  double divisor = 1;              // value in the record / printed value
 };
 const UnitForms& forms_of(FieldUnit unit);
 
@@ -49,11 +50,11 @@ enum class FieldType : std::uint8_t {
   integer,  // a whole number
   text,
   yes_no,
-  texts  // several
+  texts  // a list of texts
 };
 std::string_view name_of(FieldType type);
 
-// Where a field shows; several together.
+// Outputs that show a field; a bit mask.
 namespace shown {
 inline constexpr unsigned kText = 1;       // a column of a table for people
 inline constexpr unsigned kCsv = 2;        // a column of CSV
@@ -66,20 +67,20 @@ inline constexpr unsigned kPython = kRow | kProperty;
 inline constexpr unsigned kEverywhere = kColumns | kJson | kPython;
 }  // namespace shown
 
-// What is known of a field whatever the record.
+// The properties of a field that do not depend on the type of the record.
 struct FieldInfo {
   std::string_view name = {};  // without the unit: "bulk_synchronous"
   FieldUnit unit = FieldUnit::none;
   FieldType type = FieldType::number;
-  std::string_view meaning = {};  // for who reads the field without having seen the program
+  std::string_view meaning = {};  // for readers who do not know the program
   unsigned shows = shown::kEverywhere;
   std::string title = {};        // of the column for people; empty: the name
-  std::string_view label = {};   // where there is room for more: "bulk-synchronous tax"; empty: the title
+  std::string_view label = {};   // longer than the title: "bulk-synchronous tax"; empty: the title
   int decimals = 1;              // for people
-  bool nullable = false;         // it may have no value: null
-  bool optional = false;         // JSON leaves it out where it has no value
-  bool if_any = false;           // tables for people have the column only where it is above 0 somewhere
-  std::string_view object = {};  // JSON has it in the object of this key
+  bool nullable = false;         // the field may have no value: null
+  bool optional = false;         // JSON leaves out the field where the field has no value
+  bool if_any = false;           // tables for people show the column only if some value is above 0
+  std::string_view object = {};  // key of the JSON object that contains the field
 
   std::string key() const;         // "bulk_synchronous_us"
   std::string python_key() const;  // "bulk_synchronous_ns"
@@ -88,7 +89,7 @@ struct FieldInfo {
   bool shows_in(unsigned places) const { return (shows & places) != 0; }
 };
 
-// The value of a field of one record; monostate: it has none.
+// The value of a field of one record; monostate: no value.
 struct FieldValue {
   std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::string>> value;
 
@@ -107,7 +108,7 @@ struct FieldValue {
   }
 
   bool known() const { return !std::holds_alternative<std::monostate>(value); }
-  // Of a number that there is.
+  // The value must be a double.
   double number() const { return std::get<double>(value); }
 };
 
@@ -119,15 +120,15 @@ struct Field : FieldInfo {
 template <typename Record>
 using Fields = std::vector<Field<Record>>;
 
-// What a table says of fields that it has from another.
+// How a table shows the fields that it includes from another table.
 struct Included {
-  unsigned shows = shown::kEverywhere;  // at most: those that their own table shows there
+  unsigned shows = shown::kEverywhere;  // upper limit: a field also needs the bit in its own table
   std::string_view object = {};
-  std::string_view title_end = {};  // behind their titles
+  std::string_view title_end = {};  // appended to the titles
   bool optional = false;            // the whole part may be absent
 };
 
-// Some of a table, in this order.
+// The fields `names` of a table, in this order.
 template <typename Record>
 Fields<Record> pick(const Fields<Record>& from, std::initializer_list<std::string_view> names) {
   Fields<Record> picked;
@@ -141,14 +142,15 @@ Fields<Record> pick(const Fields<Record>& from, std::initializer_list<std::strin
   return picked;
 }
 
-// What may not be there: pointers and std::optional.
+// Types whose value may be absent: pointers and std::optional.
 template <typename T>
 concept MayLack = requires(const T& one) {
   !one;
   *one;
 };
 
-// Adds the fields of a part of the record; `part` gives it, or a pointer or std::optional where it may lack.
+// Adds the fields of a part of the record; `part` returns the part, or a pointer or std::optional if the part
+// may be absent.
 template <typename Record, typename Part, typename Get>
 void include(Fields<Record>& into, const Fields<Part>& from, const Get& part, const Included& how) {
   for (const Field<Part>& field : from) {
@@ -171,7 +173,7 @@ void include(Fields<Record>& into, const Fields<Part>& from, const Get& part, co
   }
 }
 
-// Fields of the same record, shown where their table shows them.
+// Adds fields of the same record. The outputs that show them stay the same.
 template <typename Record>
 void append(Fields<Record>& into, Fields<Record> more) {
   std::move(more.begin(), more.end(), std::back_inserter(into));

@@ -1,4 +1,4 @@
-// Files that are compressed as gzip does (RFC 1952), by zlib.
+// Compresses and decompresses gzip files (RFC 1952) with zlib.
 #pragma once
 
 #include <cstddef>
@@ -7,17 +7,17 @@
 
 namespace tritax {
 
-// Whether a name asks for it: "trace.json.gz".
+// Whether a file name asks for gzip: "trace.json.gz".
 bool is_gzip_name(std::string_view path);
 
-// Whether these bytes are such a file.
+// Whether the bytes are a gzip file.
 bool is_gzip(std::string_view bytes);
 
-// Equal text gives equal bytes: neither name nor date stands in them.
+// Equal text gives equal bytes: the bytes contain neither name nor date.
 std::string gzip(std::string_view text);
 
-// The text again. Throws UserError ("…: reason") for damaged bytes, and for text of more than `largest`
-// bytes, before it is held in memory.
+// Decompresses. Throws UserError ("…: reason") for damaged bytes, and for text of more than `largest` bytes
+// before all of the text is in memory.
 std::string gunzip(std::string_view bytes, std::size_t largest);
 
 }  // namespace tritax

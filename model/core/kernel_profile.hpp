@@ -1,5 +1,5 @@
-// How a kernel is written: what it costs besides moving bytes and multiplying follows from that
-// (model/cost/kernel_costs.hpp), and one schedule may mix them.
+// The kernel profile says how a kernel is written. The costs of the kernel besides moving bytes and
+// multiplying follow from its profile (model/cost/kernel_costs.hpp). One schedule may mix profiles.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ enum class KernelProfile : std::uint8_t {
   interpreter,  // this project's kernels, which read the schedule while they run
   triton,       // compiled by Triton for one workload
   vendor,       // of a vendor's library (cuBLAS, hipBLASLt, NCCL, RCCL), or of a framework beside it
-  mma_sync,     // this project's, for attention: its waves multiply, weigh and read LDS in turn
+  mma_sync,     // this project's kernels for attention: each wave multiplies, weighs and reads LDS in turn
 };
 inline constexpr int kKernelProfileCount = 4;
 inline constexpr std::array<std::string_view, kKernelProfileCount> kKernelProfileNames{

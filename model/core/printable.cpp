@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t kNowhere = std::string_view::npos;
 constexpr std::string_view kEllipsis = "…";
 
-// Of a line that is cut in its middle. Lists of all keys of a machine's table have some 1,600 bytes.
+// Bytes kept of a line that is cut in its middle. Lists of all keys of a machine's table have some 1,600
+// bytes.
 constexpr std::size_t kShownOfLineBegin = 3000, kShownOfLineEnd = 800;
 
 bool continues_character(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
@@ -23,7 +24,7 @@ std::size_t character_begin(std::string_view text, std::size_t at) {
   return at;
 }
 
-// A quote opens a value where no word ends, so that apostrophes do not.
+// A quote opens a value only where no word ends, so that an apostrophe opens no value.
 bool opens_value(std::string_view line, std::size_t at) {
   constexpr std::string_view kBefore = " (=[,:";
   return (line[at] == '\'' || line[at] == '"') && (at == 0 || kBefore.find(line[at - 1]) != kNowhere);
@@ -32,7 +33,7 @@ bool opens_value(std::string_view line, std::size_t at) {
 std::string with_short_values(std::string_view line) {
   std::string shown;
   std::size_t word = 0;                // bytes of the word so far
-  std::size_t none_behind = kNowhere;  // no quote of a kind is looked for where none was found before
+  std::size_t none_behind = kNowhere;  // from here on no quote of this kind follows: not searched again
   char none_of = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (opens_value(line, i) && !(none_of == line[i] && i >= none_behind)) {
@@ -94,7 +95,7 @@ std::string presentable(std::string_view message) {
   std::string shown;
   for (;;) {
     const std::size_t end = std::min(message.find(kNextOfList), message.size());
-    // Cut first: escapes would make a long value longer still.
+    // The value is cut before it is escaped, because escapes make a long value longer.
     shown.append(presentable_line(message.substr(0, end)));
     if (end == message.size()) return shown;
     shown.append(kNextOfList.substr(0, 1));

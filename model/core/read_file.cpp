@@ -22,11 +22,12 @@ namespace tritax {
 
 namespace {
 
-// Of a file with its last change: numbers of removed files are given to others.
+// Identity of a file, with the time of its last change, because a new file may get the number of a removed
+// file.
 using FileId = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;
 
-// What this process has read. Outputs are refused where they would replace one of these files, whoever asked
-// for it, and pipes give their text only once; both belong to the process and not to any of its parts.
+// The files that this process has read. An output that would replace one of these files is refused, and a
+// pipe gives its text only once. Both hold for the process as a whole.
 struct FilesRead {
   std::mutex mutex;
   std::set<FileId> files;

@@ -18,7 +18,7 @@ constexpr std::size_t kNone = std::string_view::npos;
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
 // Position after the text that starts at `at` with a quote; kNone when it does not end. `stray` is set to a
-// character that is not ASCII and follows a backslash, which is no escape.
+// non-ASCII character that follows a backslash, which is no escape.
 std::size_t end_of_text(std::string_view toml, std::size_t at, std::size_t& stray) {
   const char quote = toml[at];
   const std::string delimiter(toml.substr(at, 3) == std::string(3, quote) ? 3 : 1, quote);
@@ -47,7 +47,7 @@ std::size_t end_of_text(std::string_view toml, std::size_t at, std::size_t& stra
 }
 
 // The first byte that TOML forbids where it stands, as far as toml++ 3.3 has undefined behaviour there:
-// characters that are not ASCII outside of texts and comments, and quotes inside of words.
+// non-ASCII characters outside of texts and comments, and quotes inside words.
 std::size_t find_stray_byte(std::string_view toml) {
   constexpr std::string_view kBeforeText = " \t\r\n=,[{.";
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -70,9 +70,9 @@ std::size_t find_stray_byte(std::string_view toml) {
   return kNone;
 }
 
-// The line of the first key or value that is nested deeper than any file of ours, 0 if there is none: toml++
+// The line of the first key or value that is nested deeper than kMaxTomlDepth, 0 if there is none. toml++
 // limits arrays and inline tables, but recurses once for every part of a dotted key or of a header, and the
-// stack ends after some ten thousand. Every open bracket and every part of a key counts.
+// stack overflows after some ten thousand parts. Every open bracket and every part of a key counts.
 std::int64_t line_nested_too_deep(std::string_view toml) {
   std::int64_t line = 1;
   std::size_t brackets = 0, dots = 0;
@@ -100,7 +100,7 @@ std::int64_t line_nested_too_deep(std::string_view toml) {
   return 0;
 }
 
-// Escapes in texts can make them.
+// Escapes in texts can produce control characters.
 void refuse_controls(const toml::node& node, const std::string& origin) {
   if (const auto* table = node.as_table()) {
     for (const auto& [key, value] : *table) refuse_controls(value, origin);

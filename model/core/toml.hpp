@@ -1,12 +1,12 @@
-// toml++ made safe for files that users write. Include this instead of <toml++/toml.h>, and from .cpp files
+// Makes toml++ safe for files that users write. Include this instead of <toml++/toml.h>, and from .cpp files
 // only.
 //
-// toml++ 3.3 asserts on some malformed text (a table header such as `[=x]`). In a debug build that would
-// abort the program, and in a release build the compiler may assume that it never happens. Here its
-// assertions are on in every build type and throw, and `parse_toml` turns them into a UserError. It also has
-// undefined behaviour on characters that are not ASCII outside of texts and comments; TOML forbids those, and
-// `parse_toml` refuses them first. Keys of thousands of parts end its stack; `parse_toml` limits the depth.
-// All were found by fuzzing the readers (tests/fuzz).
+// toml++ 3.3 asserts on some malformed text (a table header such as `[=x]`). In a debug build the assertion
+// would abort the program, and in a release build the compiler may assume that the assertion holds. Here the
+// assertions of toml++ are enabled in every build type and throw, and `parse_toml` turns them into a
+// UserError. toml++ also has undefined behaviour on non-ASCII characters outside of texts and comments; TOML
+// forbids such characters, and `parse_toml` refuses them first. Keys of thousands of parts overflow the stack
+// of toml++; `parse_toml` limits the depth. Fuzzing the readers found all of these (tests/fuzz).
 #pragma once
 
 #include <stdexcept>
@@ -35,7 +35,7 @@ constexpr void toml_assert(bool holds, const char* condition) {
 
 namespace tritax {
 
-// Parses `text`. Throws UserError "origin:line: …" on anything that is no valid TOML.
+// Parses `text`. Throws UserError "origin:line: …" for text that is not valid TOML.
 toml::table parse_toml(std::string_view text, const std::string& origin);
 
 }  // namespace tritax

@@ -1,4 +1,4 @@
-// Puts a place in front of the messages of what knows none.
+// Adds a place in front of error messages of functions that do not know the place.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tritax {
 
-// Calls `work`; a UserError that leaves it gets `place` in front ("file:line: ", "--flag: ").
+// Calls `work`; a UserError from `work` gets `place` in front of its message ("file:line: ", "--flag: ").
 template <typename Work>
 decltype(auto) with_place(const std::string& place, Work&& work) {
   try {

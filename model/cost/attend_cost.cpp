@@ -11,23 +11,23 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kRowsOfWave = 16;  // at least, of a matrix instruction
+constexpr std::int32_t kRowsOfWave = 16;  // least rows of a matrix instruction
 constexpr double kOpsPerScore = 4;
-constexpr double kExpPerSimd = 4;  // a clock
-// Of waves of 64 lanes: clocks between two instructions of one, those of a matrix instruction of 16×16, and
-// the bytes that a lane moves with one instruction at most.
+constexpr double kExpPerSimd = 4;  // per clock
+// For waves of 64 lanes: clocks between two instructions of one wave, clocks of a 16×16 matrix instruction,
+// and the most bytes that a lane moves per instruction.
 constexpr double kIssueClk = 4;
 constexpr double kMatrixInstructionClk = 16;
 constexpr double kBytesOfInstruction = 16;
 
 double rounded_up(std::int32_t value, std::int32_t to) { return (value + to - 1) / to * to; }
 
-constexpr double kPeakShareOfMmaSync = 0.629;  // where there is wgmma
+constexpr double kPeakShareOfMmaSync = 0.629;  // on GPUs with wgmma
 constexpr std::int32_t kStagesOfMmaSync = 2;
 
 bool in_turn(const KernelCosts& costs) { return costs.attend_block_keys > 0; }
 
-// Cycles of a block of tile.n keys, of what waves do in turn.
+// Cycles per block of tile.n keys if each wave does its work in turn.
 double clocks_in_turn(const Gpu& gpu, const MatrixRate& rate, const MatmulTile& tile, double d, double e) {
   const bool one_unit = gpu.lanes_per_wave == 64;
   const double m = rounded_up(tile.m, kRowsOfWave);
@@ -74,7 +74,7 @@ double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
       break;
     case Pipeline::ping_pong:
       return std::max({t_matrix, t_issue, t_lds, t_port});
-    case Pipeline::interleaved: {  // a wave loads and writes its part of a block, and reads all of it
+    case Pipeline::interleaved: {  // a wave loads and writes its part of a block and reads the whole block
       const double moved = (2 / simds + 1) * block_bytes / (gpu.lanes_per_wave * kBytesOfInstruction);
       return std::max({t_matrix, t_issue + moved * kIssueClk, t_lds, t_port});
     }
@@ -93,7 +93,7 @@ AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
   MatmulTile tile = given;
   if (in_turn(costs)) {
     tile.n = costs.attend_block_keys;
-    tile.pipeline = Pipeline::overlapped;  // of keys and values with what the waves do
+    tile.pipeline = Pipeline::overlapped;  // loads of keys and values overlap the work of waves
   }
   const MatrixRate& rate = gpu.rate(dtype);
   if (rate.flop_per_clk_per_cu <= 0) {

@@ -5,62 +5,63 @@
 // Per block, in cycles of the loaded clock:
 //
 //   t_matrix = 4·m·n·d / (flop_per_clk · issue_efficiency)     scores, and results from weights and values
-//   t_exp    = m·n / (4 · simds)                               one exponential a score
-//   t_vector = (4·m·n + m·d) / (lanes · simds)                 a score: scaled, its maximum, its sum,
-//                                                              rounded to the operand dtype;
-//                                                              a result: rescaled
+//   t_exp    = m·n / (4 · simds)                               one exponential per score
+//   t_vector = (4·m·n + m·d) / (lanes · simds)                 per score: scale, maximum, sum,
+//                                                              rounding to the operand dtype;
+//                                                              per result: rescaling
 //   t_port   = matmul_step_clk + 2·n·d·e / cu_l2_bytes_per_clk keys and values through the CU's port
 //   t_lds    = (1 + waves along m) · 2·n·d·e / lds_bytes_per_clk
-//                                                              written, and read by every wave that has rows
+//                                                              writes, and reads by every wave with rows
 //
 //   serial pipeline:     t = max(t_matrix + t_exp + t_vector + t_lds, t_port), and waits
 //   overlapped pipeline: t = max(t_matrix, t_exp + t_vector, t_lds, t_port)
 //   with wgmma:          t = max(t_matrix + t_exp, t_port)
 //
-// Of wave schedules (model/schedule/wave_schedule.hpp) one wave of a SIMD computes at a time, products and
-// softmax. It issues an instruction every 4 clocks at most (of 64 lanes: AMD CDNA3 ISA guide, §4); a matrix
-// instruction of 16×16, which runs for 16, leaves three of four to others:
+// With wave schedules (model/schedule/wave_schedule.hpp) one wave per SIMD computes at a time, products and
+// softmax. A wave of 64 lanes issues at most one instruction per 4 clocks (AMD CDNA3 ISA guide, §4). A 16×16
+// matrix instruction runs for 16 clocks and leaves three of four issue slots to other instructions:
 //
 //   t_issue      = t_matrix at the peak / 4 + t_exp + t_vector
 //   ping-pong:     t = max(t_matrix, t_issue, t_lds, t_port)
-//   interleaved:   the same, and the wave also issues its loads, writes and reads of LDS, of 16 bytes a lane
+//   interleaved:   the same, and the wave also issues its loads, writes and reads of LDS, 16 bytes per lane
 //   producers:     t = max(max(t_matrix, t_exp + t_vector) + waves · 2·n·d·e / lds_bytes_per_clk, t_lds,
-//                          t_port), consumers read a block when it is handed over, then compute
+//                          t_port), consumers read a block after the hand-over, then compute
 //
-// In the serial pipeline keys and values are asked for when they are needed, as in kernels of one stage: each
-// block waits twice for the latency of the level that has them, and for its bytes at the rate of a compute
-// unit that streams from memory, in as much less time as the level is nearer. Other workgroups of the compute
-// unit go on meanwhile. In the overlapped pipeline they arrive no faster than stage_interval_ns() says.
+// In the serial pipeline a block requests keys and values when it needs them, as in kernels with one stage.
+// Each block waits twice for the latency of the level that holds the data, and for its bytes at the rate of a
+// compute unit that streams from memory, scaled by the latency of the level. Other workgroups of the compute
+// unit continue during these waits. In the overlapped pipeline keys and values arrive no faster than
+// stage_interval_ns() allows.
 //
-// Waves of 64 lanes issue exponentials and other vector instructions to one unit, of 16 lanes a SIMD and
-// clock (AMD CDNA3 ISA guide, §4: a wave64 instruction takes four cycles); those of 32 to two, side by side,
-// of 32 lanes (NVIDIA CUDA C++ Programming Guide, arithmetic throughput of compute capability 9.0: 128 and 16
-// a clock and SM). Exponentials run at a quarter of 16 lanes a SIMD on both: on H100 16 a clock and SM beside
-// 4,096 flops in fp16, so that a score of 128 columns, which takes 512 flops, is half as long at its
-// exponential as at its products (FlashAttention-3, arXiv:2407.08608 §3.1). With wgmma, operands go from LDS
-// as part of the instruction: each 64 rows read keys and values once, and queries.
+// Waves of 64 lanes issue exponentials and other vector instructions to one unit of 16 lanes per SIMD and
+// clock (AMD CDNA3 ISA guide, §4: a wave64 instruction takes four cycles). Waves of 32 lanes issue them to
+// two parallel units of 32 lanes (NVIDIA CUDA C++ Programming Guide, arithmetic throughput of compute
+// capability 9.0: 128 and 16 per clock and SM). On both, exponentials run at a quarter of 16 lanes per SIMD:
+// H100 has 16 per clock and SM beside 4,096 flops in fp16. So a score of 128 columns, which takes 512 flops,
+// spends half as long in its exponential as in its products (FlashAttention-3, arXiv:2407.08608 §3.1). With
+// wgmma the instruction reads its operands from LDS: each 64 rows read keys and values once, and queries.
 //
 // Kernels with wgmma hide the other vector instructions behind the matrix instructions of another warp group,
 // but not the exponentials: FlashAttention-3 reaches 661 TFLOP/s with the overlap and 570 without (H100,
 // heads of 128 columns, arXiv:2407.08608 §4.2), a gain of 1.16, where t_matrix + t_exp + t_vector over
-// t_matrix + t_exp is 1.17. That nothing of the exponentials hides was chosen by cuDNN's times on H200
-// (scenarios/measured/h200-1-attention-cudnn.csv) at head sizes 64 and 128.
+// t_matrix + t_exp is 1.17. The assumption that no exponential is hidden follows from the times of cuDNN on
+// H200 (scenarios/measured/h200-1-attention-cudnn.csv) at head sizes 64 and 128.
 //
-// Kernels of the profile mma-sync (KernelCosts::attend_block_keys, n) are of FlashAttention-2's kind with 16
-// rows of queries a wave: it loads K and V from LDS for them, and its queries, block by block, and products,
-// softmax and loads are instructions of one wave in turn. Two waves a SIMD, between two barriers a block, are
-// taken to overlap nothing:
+// Kernels of the profile mma-sync (KernelCosts::attend_block_keys, n) work like FlashAttention-2, with 16
+// rows of queries per wave. For each block a wave loads K, V and its queries from LDS; products, softmax and
+// loads are instructions of one wave in turn. The law assumes no overlap between two waves per SIMD, which
+// run between two barriers per block:
 //
 //   t_lds = (1 + m / 16) · 2·n·d·e / lds_bytes_per_clk + m·d·e / lds_bytes_per_clk
-//   t     = max(t_matrix + max(t_exp, t_vector) + t_lds, t_port), and the sum of both where one unit does
-//   them
+//   t     = max(t_matrix + max(t_exp, t_vector) + t_lds, t_port), and t_exp + t_vector instead
+//           of their maximum if one unit does both
 //
-// with two blocks in LDS, one of them on its way, whatever the pipeline says, and nothing won by several
-// workgroups on a compute unit: they are as many waves as one of twice the rows. Where there are asynchronous
-// matrix instructions, synchronous ones (mma.sync) attain 62.9 % of the peak (arXiv:2501.12084, §6.2, table
-// 7: microbenchmarks of an H800, mean over shapes and types; 65.3 % for fp16).
+// LDS holds two blocks, one of them in flight, with any pipeline. Several workgroups on a compute unit gain
+// nothing: they have as many waves as one workgroup with twice the rows. On GPUs with asynchronous matrix
+// instructions, synchronous ones (mma.sync) reach 62.9 % of the peak (arXiv:2501.12084, §6.2, table 7:
+// microbenchmarks of an H800, mean over shapes and types; 65.3 % for fp16).
 //
-// Keys that a mask hides cost as much as others: patterns leave out whole blocks of them.
+// Masked keys cost as much as other keys: patterns leave out whole blocks of masked keys.
 #pragma once
 
 #include <array>
@@ -74,20 +75,20 @@ struct AttendWork {
   std::int32_t rows = 0;  // queries
   std::int32_t cols = 0;  // of a head
   std::int32_t keys = 0;
-  bool begins = true;  // it fetches its queries, and waits for its first keys
+  bool begins = true;  // fetches its queries and waits for its first keys
 };
 
 struct AttendCost {
   MatmulCost cost;                  // a: keys, b: values, q: queries
-  double shared_speedup = 1;        // of several workgroups on a compute unit over one, at most
+  double shared_speedup = 1;        // at most, of several workgroups on a compute unit over one
   std::int32_t stages = 1;          // blocks of keys and values that LDS holds
   double steps = 1;                 // blocks
-  std::array<double, 3> wait_ns{};  // serial: for all from L2, last-level cache, memory, besides the work
-  double from_llc_ns = 0;           // at least, if they come from the last-level cache
-  double from_memory_ns = 0;        // at least, if they come from memory
+  std::array<double, 3> wait_ns{};  // serial: if all data come from L2, last-level cache, memory
+  double from_llc_ns = 0;           // at least, if the data come from the last-level cache
+  double from_memory_ns = 0;        // at least, if the data come from memory
 };
 
-// Throws UserError if the GPU has no matrix instruction for the dtype. `tile`: m ≥ rows, n keys a block.
+// Throws UserError if the GPU has no matrix instruction for the dtype. `tile`: m ≥ rows, n keys per block.
 AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
                        const Resources& resources, const AttendWork& work);
 

@@ -1,9 +1,9 @@
-// How a vendor's collective library moves a message.
+// Costs of moving a message with a vendor's collective library.
 //
-// It has one protocol that fills the links and one for small messages, which starts sooner and carries flags
-// with the data (NCCL and RCCL: Simple and LL). The library takes whichever is faster by its own model of
-// both, or for sends and receives by their size; so does this one. A small message goes from GPU to GPU
-// around a ring, in one step less than there are GPUs, each of which has its latency.
+// The library has one protocol that fills the links, and one for small messages, which starts sooner and
+// carries flags with the data (NCCL and RCCL: Simple and LL). The library chooses the faster protocol by its
+// own model of both; for sends and receives it chooses by size. This model does the same. A small message
+// goes from GPU to GPU around a ring, in one step less than the number of GPUs; each step has its latency.
 #pragma once
 
 #include "model/machine/machine.hpp"
@@ -16,16 +16,17 @@ struct CollectiveProtocol {
   double payload_share = 1;     // of the bytes on links (Kernel::payload_share)
 };
 
-// Of LL, whose words of 8 bytes are 4 of data and 4 of flag (arXiv:2507.04786 §II).
+// Payload share of LL: words of 8 bytes have 4 bytes of data and 4 bytes of flag (arXiv:2507.04786 §II).
 inline constexpr double kLowLatencyPayload = 0.5;
 
-// Up to how many bytes of a matrix serving engines take their own all-reduce, beyond the collective library's
-// (vllm-project/vllm vllm/distributed/device_communicators/custom_all_reduce.py, max_size of 8192 KiB).
+// Largest bytes of a matrix for which serving engines use their own all-reduce instead of the collective
+// library's (vllm-project/vllm vllm/distributed/device_communicators/custom_all_reduce.py, max_size of 8192
+// KiB).
 inline constexpr double kMostCustomBytes = 8 << 20;
 
-// Into how many chunks a schedule cuts what a channel sends to one peer: enough to follow its pace, few
-// enough to simulate fast, and none so small that the latency of a copy, which the library hides, would
-// count.
+// Number of chunks into which a schedule cuts the bytes that a channel sends to one peer: enough to follow
+// the channel's pace, few enough for a fast simulation, and none so small that the latency of a copy, which
+// the library hides, matters.
 std::int32_t chunks_of_channel(double bytes);
 
 // Of the links that each of `ranks` fully connected GPUs has to the others, how many a library's rings can
@@ -38,15 +39,14 @@ std::int32_t chunks_of_channel(double bytes);
 int ring_links(int ranks);
 
 // The protocol for `bytes` that each of `ranks` GPUs sends over `channels`, in `steps` from GPU to GPU; 0:
-// one less than there are GPUs. An all-reduce takes twice as many. Throws nothing.
+// number of GPUs - 1. An all-reduce has twice as many steps. Throws nothing.
 CollectiveProtocol collective_protocol(const LibraryCosts& library, int ranks, double bytes, int channels,
                                        int steps = 0);
 
-// The protocol of sends and receives, of which the widest has `bytes`. Their choice goes by size alone: the
-// one for small messages where the part of a channel has no more than 16 KiB, and a send has more channels
-// only from 64 KiB on, one each, so that none larger ever takes it (NVIDIA/nccl @5067397 src/enqueue.cc,
-// addP2pToPlan: NCCL_P2P_LL_THRESHOLD, minPartSize; ROCm/rccl @0cbce2a src/enqueue.cc, the same threshold).
-// Throws nothing.
+// The protocol of sends and receives; the widest has `bytes`. The choice depends on size alone: the protocol
+// for small messages is used if the part of a channel has at most 16 KiB. A send gets a further channel only
+// per 64 KiB, so a larger send never uses this protocol (NVIDIA/nccl @5067397 src/enqueue.cc, addP2pToPlan:
+// NCCL_P2P_LL_THRESHOLD, minPartSize; ROCm/rccl @0cbce2a src/enqueue.cc, the same threshold). Throws nothing.
 CollectiveProtocol send_protocol(const LibraryCosts& library, double bytes);
 
 }  // namespace tritax

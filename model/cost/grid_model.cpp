@@ -16,7 +16,8 @@ namespace {
 
 constexpr Eigen::Index kConstants = 4;
 
-// One over a run's time, so that the error is relative; columns are scaled to one size for the rank.
+// Rows are divided by the run's time, so that errors are relative; columns are scaled to one size for the
+// rank.
 struct GridSystem {
   Eigen::MatrixXd terms;
   Eigen::VectorXd times;

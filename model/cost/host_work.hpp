@@ -1,4 +1,4 @@
-// How long a host is busy with labelled work.
+// Computes how long a host is busy with labelled work.
 #pragma once
 
 #include "model/machine/machine.hpp"
@@ -6,8 +6,8 @@
 
 namespace tritax {
 
-// What the schedule says; where it says nothing, what the machine's library takes for work of this label, and
-// nothing for a label that no machine knows.
+// The duration in the schedule; without one, the machine's library time for work of this label; 0 for an
+// unknown label.
 inline double host_work_ns(const LibraryCosts& library, const HostOp& op) {
   if (op.duration_ns >= 0) return op.duration_ns;
   if (op.label == kCollectiveCall) return library.collective_call_ns;

@@ -13,7 +13,7 @@ KernelCosts of_vendor(const Machine& machine) {
   const Gpu& gpu = machine.gpu;
   KernelCosts costs;
   costs.most_operand_stages = kMostStagesOfVendor;
-  costs.copy_engine_row_bytes = 0;  // its kernels for odd rows take others than the copy engine
+  costs.copy_engine_row_bytes = 0;  // its kernels for odd rows do not use the copy engine
   costs.tuned = true;
   costs.lds_bytes_of_senders = 0;
   costs.stage_op_ns = machine.library.tile_ns;
@@ -77,7 +77,7 @@ CostTable::CostTable(const Machine& machine) {
 std::vector<KernelProfile> profiles_of(const Schedule& schedule) {
   std::array<bool, kKernelProfileCount> used{};
   for (const Kernel& kernel : schedule.kernels) used[static_cast<std::size_t>(kernel.profile)] = true;
-  // What copy engines reach is measured without a vendor's library.
+  // Rates of copy engines are measured without a vendor's library.
   if (schedule.kernels.empty() || !schedule.transfers.empty())
     used[static_cast<std::size_t>(KernelProfile::interpreter)] = true;
   std::vector<KernelProfile> profiles;

@@ -12,29 +12,29 @@ namespace tritax {
 
 namespace {
 
-// From a release to its sight by the waiting peer, or, where flags travel in the words of the data, the way
-// of a word.
+// Time from a release until the waiting peer sees it or, if flags travel in the words of the data, the
+// latency of a word.
 double flag_ns(const Fabric& fabric, const CollectiveProtocol& protocol) {
   const bool travels_in_data = protocol.payload_share < 1;
   return travels_in_data ? fabric.flag_latency_ns
                          : std::max(fabric.flag_latency_ns, fabric.signal_round_trip_ns);
 }
 
-// What a workgroup of a vendor's kernel takes to copy or to add up next to nothing that lies in a cache.
+// Time of a workgroup of a vendor's kernel to copy or add up a few bytes in a cache.
 double turn_ns(const Machine& machine) {
   const Gpu& gpu = machine.gpu;
   const double read_ns = gpu.llc_bytes > 0 ? gpu.llc_latency_ns : gpu.l2_latency_ns;
   return read_ns + costs(machine, KernelProfile::vendor).copy_op_ns;
 }
 
-// Of what a GPU passes on, what the workgroups do that go to the own node; those that go to others have less
-// to do.
+// Share of a GPU's bytes that its busiest workgroups send: those for peers in the own node; workgroups for
+// other nodes send less.
 double share_within_node(const NodeGrid& grid) {
   return static_cast<double>(grid.nodes * (grid.gpus - 1)) / (grid.nodes * grid.gpus - 1);
 }
 
-// The start of collectives is that of a whole all-reduce of nearly nothing by all GPUs of a node, less what
-// the steps of such a kernel then take: two ways of words across a link, and the summands of all peers.
+// The start of collectives is the time of a whole all-reduce of a tiny message by all GPUs of a node, minus
+// the steps of such a kernel: two words across a link, and the summands of all peers.
 KernelRates of_all_pairs(const Machine& machine) {
   const double turn = turn_ns(machine);
   const double steps_ns = 2 * (turn + machine.fabric.flag_latency_ns);
@@ -65,7 +65,7 @@ KernelRates of_custom(const Machine& machine, double bytes) {
   return rates;
 }
 
-// A collective and the protocol that the library takes for it.
+// A collective and the protocol that the library chooses.
 struct Call {
   const LibraryKernel& kernel;
   NodeGrid grid;
@@ -89,7 +89,7 @@ Call call_of(const Machine& machine, const LibraryKernel& kernel) {
   return call;
 }
 
-// Who sends, adds up and sends the sum serves one peer after the other.
+// A workgroup that sends, adds up and sends the sum serves the peers one after the other.
 double turns_ns(const Machine& machine, const Call& call) {
   const LibraryRoutine routine = call.kernel.routine;
   const bool adds = routine == LibraryRoutine::reduce_scatter || is_all_reduce(routine);
@@ -132,7 +132,7 @@ KernelRates of_posts(const Machine& machine, const LibraryKernel& kernel) {
   return rates;
 }
 
-// Of a routine that is_collective().
+// `routine`: one with is_collective().
 CollectiveKind kind_of(LibraryRoutine routine) {
   switch (routine) {
     case LibraryRoutine::all_gather:
@@ -156,7 +156,7 @@ CollectiveKind kind_of(LibraryRoutine routine) {
 
 double share_or_all(double share) { return share > 0 ? share : 1; }
 
-// By how much the machine's tables say that the law of a call is off; 1 where they say nothing.
+// Factor on the law's time of a call, from the machine's tables; 1 without measurements.
 double time_factor(const Machine& machine, const LibraryKernel& call) {
   if (is_collective(call.routine)) {
     const CollectiveKind kind = kind_of(call.routine);

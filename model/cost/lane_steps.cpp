@@ -10,21 +10,21 @@ namespace tritax {
 namespace {
 
 // Instructions that the backend's kernels (backend_hip/sparse_rows.hpp) issue besides steps, counted in their
-// source. Of a batch of a group: its end, whether rows begin. Of each of its steps where rows begin: where
-// the own row begins, and the distance to it; the last of it and its sum; of each round of the scan a
-// shuffle, a comparison and an addition. Of the end of a row: compare, choose, store, count, load.
+// source. Per batch of a group: its end, whether rows begin. Per step of a batch in which rows begin: the
+// begin of the own row and the distance to it, the last element of the row and the sum; per round of the scan
+// a shuffle, a comparison and an addition. Per end of a row: compare, choose, store, count, load.
 constexpr double kBatchInstructions = 8;
 constexpr double kSegmentInstructions = 16;
 constexpr double kScanInstructions = 3;
-constexpr double kJoinInstructions = 2;  // of a round of a sum over lanes
+constexpr double kJoinInstructions = 2;  // per round of a sum over lanes
 constexpr double kRowEndInstructions = 12;
-constexpr double kRowEndsOfLine = 32;  // of 128 bytes
-// A sum that goes from wave to wave: written, and read behind the barrier.
+constexpr double kRowEndsOfLine = 32;  // per 128 bytes
+// A sum passed from wave to wave: one write, and one read after the barrier.
 constexpr double kCarryWaits = 2;
 
 double log2_of(double things) { return std::ceil(std::log2(std::max(things, 1.0))); }
 
-// Lanes that walk along `length` elements each: what L1 looks up, and asks of the L2.
+// Adds the lookups of L1 and its requests to L2 for lanes that each walk along `length` elements.
 void add_walks(double walks, double length, double element, LaneSteps& found) {
   const double batches = std::ceil(length / kStepsUnderWay);
   for (const double bytes : {element, kIndexBytes}) {
@@ -43,7 +43,7 @@ void for_each_length(const SparseMatrix& matrix, const Op& op, Visit visit) {
   }
 }
 
-// Steps of the waves of a workgroup, whose tasks go in turn to as many groups of lanes as it has.
+// Steps of the waves of a workgroup. Tasks go in turn to its groups of lanes.
 class Waves {
  public:
   Waves(std::int32_t threads, std::int32_t lanes_per_wave, std::int32_t lanes)
@@ -85,7 +85,7 @@ class Waves {
   std::vector<double> steps_, work_, round_;
 };
 
-// Groups of lanes that take as many rows together, by the batches of each wave.
+// Groups of L lanes that process L rows together; counts the batches of each wave.
 class GroupWaves {
  public:
   GroupWaves(const SparseMatrix& matrix, const Op& op, std::int32_t threads, std::int32_t lanes_per_wave)
@@ -106,7 +106,7 @@ class GroupWaves {
 
   void finish(LaneSteps& found) const {
     const double rounds = std::log2(lanes_);
-    const bool reduces = per_wave_ <= 32;  // over the wave by an instruction, at half the rate of shuffles
+    const bool reduces = per_wave_ <= 32;  // one instruction over the wave, at half the rate of shuffles
     const double marks = reduces ? 2 : 2 * std::log2(per_wave_);
     const auto more_of = [&](const Wave& wave) {
       return kBatchInstructions * wave.batches + kJoinInstructions * rounds * wave.joins +
@@ -138,7 +138,7 @@ class GroupWaves {
     return std::clamp(matrix_.begin(op_.rect.row + row), from, to);
   }
 
-  // Groups of several waves, which have even shares of its nonzeros.
+  // Groups of several waves. The waves have even shares of the group's nonzeros.
   void walk_wide() {
     const std::int32_t waves_of_group = op_.value / per_wave_;
     const std::int32_t groups = std::max(1, threads_ / op_.value);
@@ -157,7 +157,7 @@ class GroupWaves {
     }
   }
 
-  // Rows [first, end) side by side on a wave, of their nonzeros those from `from` up to `to`.
+  // Adds rows [first, end) side by side on a wave, with their nonzeros in [from, to).
   void add(Wave& wave, std::int32_t first, std::int32_t end, std::int32_t from, std::int32_t to) {
     const double batch = kStepsUnderWay * lanes_;
     double batches = 0;
@@ -177,7 +177,7 @@ class GroupWaves {
     wave.batches += batches;
     for (std::size_t i = 0; i < begins_.size(); ++i) {
       wave.scans += begins_[i];
-      wave.joins += begins_[i] == 0 && begins_[i - 1] != 0 ? 1 : 0;  // a row begins in the first
+      wave.joins += begins_[i] == 0 && begins_[i - 1] != 0 ? 1 : 0;  // begins_[0] is 1, so i > 0 here
     }
   }
 
@@ -188,13 +188,14 @@ class GroupWaves {
   std::vector<char> begins_;  // by batch: whether a row begins in it
 };
 
-// Besides its steps: the search, the ends of rows, what is left of the row in which each lane stops.
+// Adds the work besides steps: the search, the ends of rows, and the rest of the row in which each lane
+// stops.
 void add_even_share(const Op& op, std::int32_t threads, std::int32_t lanes_per_wave, bool staged,
                     LaneSteps& found) {
   const double rows = op.rect.rows, atoms = op.k_end - op.k_begin;
   const double waves = std::ceil(threads / static_cast<double>(lanes_per_wave));
   const double ends_of_lane = rows / threads;
-  const double ends_here = std::min(1.0, rows / std::max(atoms, 1.0));  // behind a nonzero, on one lane
+  const double ends_here = std::min(1.0, rows / std::max(atoms, 1.0));  // after a nonzero, on one lane
   const double ends = std::max(ends_of_lane, atoms / threads * (1 - std::pow(1 - ends_here, lanes_per_wave)));
   const double search = 2 * log2_of(rows + atoms), scan = std::log2(lanes_per_wave);
   found.waits = search + ends + scan + 1 + kCarryWaits;

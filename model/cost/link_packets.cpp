@@ -22,7 +22,7 @@ void add_piece(RowPackets& packets, std::int64_t begin, std::int64_t end) {
 RowPackets packets_of_row(std::int64_t begin_bytes, std::int64_t bytes, bool in_boxes) {
   TRITAX_ASSERT(begin_bytes >= 0 && bytes > 0, "a stored row has bytes");
   const std::int64_t end = begin_bytes + bytes;
-  // The copy engine writes what begins with an access, and threads the rest.
+  // The copy engine writes rows that begin at a multiple of an access; threads write other rows.
   const std::int64_t piece = in_boxes && begin_bytes % kAccessBytes == 0 ? kBoxBytes : bytes;
   RowPackets packets;
   for (std::int64_t at = begin_bytes; at < end; at += piece) {

@@ -35,15 +35,15 @@ double busy_simd_share(const Gpu& gpu, const KernelCosts& costs, const MatmulTil
   return static_cast<double>(std::min({gpu.simds_per_cu, tile.waves, blocks})) / gpu.simds_per_cu;
 }
 
-// Not of parts that only copy asynchronously (A100), nor of fp64, for which there is no wgmma.
+// False on GPUs that only copy asynchronously (A100), and in fp64, which has no wgmma.
 bool multiplies_by_wgmma(const Gpu& gpu, double element_bytes) {
   constexpr std::string_view kAmpere = "sm_80";
   constexpr double kLargestElement = 4;
   return gpu.async_tile_copy && element_bytes <= kLargestElement && gpu.arch != kAmpere;
 }
 
-// As wgmma multiplies it: whole instructions of rows, which lie along the columns where only those are a
-// multiple of them and the kernels turn such products.
+// The tile as wgmma multiplies it: rows rounded up to whole instructions. Tuned kernels swap rows and columns
+// if only the columns are a multiple of an instruction.
 MatmulTile along_wgmma(const KernelCosts& costs, const MatmulTile& tile) {
   MatmulTile along = tile;
   if (costs.tuned && tile.m % kWgmmaRows != 0 && tile.n % kWgmmaRows == 0) std::swap(along.m, along.n);
@@ -160,7 +160,7 @@ double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, st
 double spread_width(const Gpu& gpu, const KernelCosts& costs) {
   const double uniform = std::sqrt(3.0) * gpu.matmul_spread;
   if (!coalesces(gpu, costs)) return uniform;
-  return uniform / std::hypot(1 - kOwnSpread, kOwnSpread);  // of two that add
+  return uniform / std::hypot(1 - kOwnSpread, kOwnSpread);  // of the sum of both parts
 }
 
 MatmulCost matmul_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& given,

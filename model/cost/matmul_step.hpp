@@ -1,4 +1,5 @@
-// Cycles of one K step of a tile by the law of matmul_cost.hpp, at any rate and for elements of any size.
+// Computes the cycles of one K step of a tile by the law of matmul_cost.hpp, for any matrix rate and element
+// size.
 #pragma once
 
 #include "model/machine/machine.hpp"
@@ -6,7 +7,7 @@
 
 namespace tritax {
 
-// `tile.k` is the depth of the step, `bytes` an element's.
+// `tile.k` is the depth of the step, `bytes` the size of an element.
 double matmul_step_clk(const Gpu& gpu, const KernelCosts& costs, const MatrixRate& rate, double bytes,
                        const MatmulTile& tile);
 

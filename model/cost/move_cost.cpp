@@ -25,8 +25,8 @@ LinkRates link_rates(const Machine& machine, const KernelCosts& costs, int gpus,
   rates.network_efficiency = traffic == Traffic::atomics ? network.atomic_efficiency : network.efficiency;
   const bool by_engine = traffic == Traffic::engine_stores || traffic == Traffic::engine_loads;
   if (!by_engine || fabric.kind == LinkKind::node_switch) return rates;
-  // On a mesh the ports are limits of what compute units have under way, so engines pass them; behind a
-  // switch they are those of the part. An engine that is known to be faster leaves that much payload.
+  // On a mesh the port rates are limits of bytes in flight of compute units, which engines do not have; on a
+  // switch they are limits of the hardware. A measured faster rate of an engine raises the payload share.
   const double reached = machine.copy_engine.gb_per_s / fabric.link_raw_gb_per_s;
   LinkRates past_ports{std::max(rates.efficiency, std::min(1.0, reached))};
   past_ports.network_efficiency = rates.network_efficiency;
@@ -105,7 +105,7 @@ double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move&
   const double bytes = tile_bytes(schedule_, op);
   const bool stores = writes_out(op.kind);
   const bool multiplies = kernel.tile.m > 0;
-  // A kernel that multiplies has the registers that let a copy overlap others.
+  // A kernel with matmuls has enough registers for a copy to overlap other copies.
   const bool guarded = met.lone && !multiplies && costs.knows_guarded_copies();
   const bool asked_before = costs.tuned && op.kind == OpKind::reduce;
   const double op_ns = stores       ? costs.store_op_ns
@@ -130,7 +130,7 @@ double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move&
   return beside_matmuls ? alone * costs.specialised_copy_efficiency : alone;
 }
 
-// What the fabric gives a move that has it for itself.
+// Rate of the fabric for a move without other traffic.
 double MoveCosts::way_gb_per_s(const Move& move, const LinkRates& links) const {
   double rate = std::min(links.ingress_gb_per_s, links.egress_gb_per_s);
   const auto from = static_cast<std::size_t>(move.from());

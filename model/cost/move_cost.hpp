@@ -1,23 +1,23 @@
-// How fast one workgroup, or one copy engine, moves a tile: for the simulator, for what it expects of the
-// rest of a run, and for lower bounds of schedules.
+// Computes how fast one workgroup, or one copy engine, moves a tile: for the simulator, for its estimate of
+// the rest of a run, and for lower bounds of schedules.
 //
-// A workgroup has the first bytes after a latency and the rest at a rate of its own:
+// A workgroup gets the first bytes after a latency and the rest at its own rate:
 //
 //   time = (latency + bytes / rate) / share
 //
-//   latency  of the operation, and of the own memory or of the peer that it reads
-//   rate     the least of what its compute unit can have in flight for such a move (bytes in flight over
-//            latency, which machine files have as a rate), shared by the workgroups on it; what a library's
-//            kernel reaches; and, of a peer's memory, the narrowest link or port on the way
-//   share    of the boost clock, and of the rate of a kernel that does nothing else
+//   latency  of the operation, and of the memory that it reads, own or of a peer
+//   rate     the least of: the limit of its compute unit for such a move (bytes in flight over latency, a
+//   rate
+//            in machine files), shared by the workgroups on the unit; the rate of a library's kernel; and,
+//            for a peer's memory, the narrowest link or port on the way
+//   share    share of the boost clock, and of the rate of a kernel that only moves data
 //
-// That is the rate that a move has alone. What a byte takes of the links and ports that moves share is in
-// LinkRates; what memories take, and who gets what of a full one, is the simulator's
-// (sim/engine_traffic.cpp).
+// This is the rate of a move alone. LinkRates has the cost per byte of links and ports that moves share. The
+// simulator (sim/engine_traffic.cpp) models memories and the division of a full link or memory.
 //
-// Example: a copy of 32 KiB to a peer at 26 GB/s out of a memory of 600 ns with 400 for the operation takes
-// 600 + 400 + 1260 ns, 14.5 GB/s. No bound may take it for slower than that, and `workgroup_gb_per_s`, which
-// knows no latency, has it at 26.
+// Example: a copy of 32 KiB to a peer at 26 GB/s, from a memory of 600 ns with 400 ns for the operation,
+// takes 600 + 400 + 1260 ns, 14.5 GB/s. No bound may assume a slower copy. `workgroup_gb_per_s`, which has no
+// latency, gives 26 GB/s.
 #pragma once
 
 #include <array>
@@ -44,12 +44,12 @@ enum class MoveKind : std::uint8_t {
   remote_copy,
   remote_get,  // a copy out of a peer's memory
   remote_atomic,
-  engine_copy,  // by a copy engine, as local_copy, remote_copy and remote_get; the last ones
+  engine_copy,  // by a copy engine, like local_copy, remote_copy and remote_get; must be last
   engine_put,
   engine_get,
 };
 
-// What moves are to links and ports.
+// Class of a move for links and ports.
 enum class Traffic : std::uint8_t { none, stores, atomics, loads, engine_stores, engine_loads };
 inline constexpr std::size_t kTrafficCount = 6;
 
@@ -65,30 +65,31 @@ constexpr Traffic traffic_of(MoveKind kind) {
 struct Move {
   MoveKind kind = MoveKind::local_store;
   std::int32_t rank = 0;  // of the workgroup, or of the memory that a copy engine pushes from or pulls to
-  std::int32_t peer = 0;  // the other side, `rank` itself if there is none
+  std::int32_t peer = 0;  // the other side; `rank` if there is none
 
   Traffic traffic() const { return traffic_of(kind); }
   bool pulls() const { return traffic() == Traffic::loads || traffic() == Traffic::engine_loads; }
   std::int32_t from() const { return pulls() ? peer : rank; }
   std::int32_t to() const { return pulls() ? rank : peer; }
   bool adds() const { return kind == MoveKind::local_atomic || kind == MoveKind::remote_atomic; }
-  // A workgroup copies out of the memory of its own GPU.
+  // A workgroup copies from the memory of its own GPU.
   bool copies_own() const { return kind == MoveKind::local_copy || kind == MoveKind::remote_copy; }
   bool reads_own() const { return kind == MoveKind::local_load || copies_own(); }
 };
 
-// Of an operation that moves data, by a workgroup of `rank`.
+// The move of an operation that moves data, by a workgroup of `rank`.
 Move move_of(const Op& op, std::int32_t rank);
 
-// Of a transfer that the host of `rank` has posted: the engine pushes if it is of the GPU that has the
-// source, else the one that has the target pulls.
+// The move of a transfer that the host of `rank` has posted: an engine of `rank` pushes if `rank` has the
+// source; otherwise the GPU with the target pulls.
 Move move_by_engine(const Op& transfer, std::int32_t rank);
 
-// What one compute unit has at most. `kind` is not of a copy engine. Where it is known what a copy out of own
-// memory takes alone, its loads are part of that, and those of the next hide behind its stores.
+// Highest rate of one compute unit. `kind` is not of a copy engine. If the machine file has the costs of a
+// guarded copy, these costs include the loads of a copy from own memory, and the loads of the next copy hide
+// behind its stores.
 double unit_gb_per_s(const Gpu& gpu, const KernelCosts& costs, MoveKind kind);
 
-// What the way to a GPU of another node takes longer than to one of the same.
+// Additional latency to a GPU of another node over a GPU of the same node.
 inline double between_nodes_ns(const Machine& machine, std::int32_t from, std::int32_t to) {
   if (from == to || machine.fabric.network_latency_ns == 0) return 0;
   if (from / machine.gpus_per_node == to / machine.gpus_per_node) return 0;
@@ -96,34 +97,34 @@ inline double between_nodes_ns(const Machine& machine, std::int32_t from, std::i
   return machine.fabric.network_latency_ns + (far ? machine.network.spine_latency_ns : 0);
 }
 
-// The ports of a GPU; two of each, out and in.
+// The ports of a GPU; each kind has one port out and one port in.
 enum class Ports : std::uint8_t { none, store, load };
 inline constexpr std::size_t kPortsCount = 3;
 
 struct LinkRates {
-  double efficiency = 1;  // payload by byte of a link
+  double efficiency = 1;  // payload per byte of a link
   Ports ports = Ports::none;
   double egress_gb_per_s = std::numeric_limits<double>::infinity();  // of ports
   double ingress_gb_per_s = std::numeric_limits<double>::infinity();
-  double network_efficiency = 0;  // payload by byte of a NIC and what is behind it; 0: as `efficiency`
+  double network_efficiency = 0;  // payload per byte of a NIC and the links behind it; 0: as `efficiency`
 
   double efficiency_on(const TopologyEdge& edge) const {
     return edge.network && network_efficiency > 0 ? network_efficiency : efficiency;
   }
 };
 
-// What a move that nothing else holds up meets.
+// Conditions of a move that nothing else delays.
 struct MoveConditions {
   double gb_per_s = 0;     // workgroup_gb_per_s()
-  double read_ns = 0;      // latency of own memory, for those that read it
-  double busy_share = 0;   // of the compute units, those at a matmul
+  double read_ns = 0;      // latency of own memory, for moves that read own memory
+  double busy_share = 0;   // share of the compute units that run matmuls
   double clock_share = 1;  // of the boost clock
-  bool lone = false;       // a copy out of own memory right behind anything but a copy, or behind nothing
-  bool probes = false;     // a load that goes on with a search, see goes_on_search()
+  bool lone = false;       // a copy from own memory directly after an operation that is not a copy, or first
+  bool probes = false;     // a load that continues a search, see goes_on_search()
 };
 
-// Whether a load goes on with a search: of one element, right behind a load of another out of the same
-// buffer of the same rank. Such loads wait for each other, and the interpreter carries them out as one
+// Whether a load continues a search: it loads one element, directly after the load of another element of the
+// same buffer of the same rank. Such loads wait for each other, and the interpreter executes them as one
 // operation.
 inline bool goes_on_search(const Op& before, const Op& op) {
   const auto is_probe = [](const Op& one) {
@@ -135,18 +136,18 @@ inline bool goes_on_search(const Op& before, const Op& op) {
 // The moves of a schedule on a machine.
 class MoveCosts {
  public:
-  // All outlive it; `topology` is that of the ranks of the schedule.
+  // All arguments outlive this object; `topology` is of the ranks of the schedule.
   MoveCosts(const Schedule& schedule, const Machine& machine, const CostTable& costs,
             const Topology& topology);
 
-  // Of a kernel of the schedule, by its place there.
+  // By index of the kernel in the schedule.
   const KernelRates& rates(std::size_t kernel) const { return rates_[kernel]; }
 
-  // One of `sharers` workgroups of a kernel of the schedule on a compute unit, once its bytes flow; no move
-  // of theirs is faster.
+  // Rate of one of `sharers` workgroups of a kernel on a compute unit, once its bytes flow; no move of these
+  // workgroups is faster.
   double workgroup_gb_per_s(std::size_t kernel, MoveKind kind, std::int32_t sharers = 1) const;
 
-  // From the start of a move to its end, by byte. 0: as fast as can be, where a rate is not known.
+  // Bytes of a move / time from its start to its end. 0: unlimited, if a rate is unknown.
   double gb_per_s_alone(const Kernel& kernel, const Op& op, const Move& move,
                         const MoveConditions& met) const;
 
@@ -158,7 +159,7 @@ class MoveCosts {
     return links(profile)[static_cast<std::size_t>(traffic)];
   }
 
-  // Bytes on a link by byte that an operation stores to a peer (link_packets.hpp).
+  // Bytes on a link per byte that an operation stores to a peer (link_packets.hpp).
   double link_cost(const Kernel& kernel, const Op& op, bool in_boxes) const;
 
   // Whether NICs carry a move, and count its messages besides its bytes.
@@ -166,10 +167,10 @@ class MoveCosts {
     return machine_.network.message_ns > 0 &&
            move.rank / machine_.gpus_per_node != move.peer / machine_.gpus_per_node;
   }
-  // Bytes that could go over a NIC in the time of such a move, by byte that it moves. RDMA moves a run of
-  // bytes of the remote matrix by one message: a row of a tile, or all of it where it is as wide as the
-  // matrix (InfiniBand Architecture Specification, vol. 1, §9.4: one remote address a request). Flags in the
-  // words of the data are bytes of the message: `payload_share` as of Kernel.
+  // Bytes that a NIC could move in the time of such a move, per byte of the move. One RDMA message moves one
+  // contiguous run of bytes of the remote matrix: a row of a tile, or the whole tile if it is as wide as the
+  // matrix (InfiniBand Architecture Specification, vol. 1, §9.4: one remote address per request). Flags in
+  // the words of the data are bytes of the message: `payload_share` as of Kernel.
   double message_cost(const Op& op, const Move& move, KernelProfile profile, double payload_share = 1) const;
 
  private:

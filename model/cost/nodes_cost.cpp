@@ -11,11 +11,11 @@ namespace tritax {
 
 namespace {
 
-// A way around all GPUs, beside what one node's takes.
+// A ring or trees over all GPUs; steps beyond the steps of one node.
 struct Way {
   int more_steps = 0;
-  int steps_between = 0;                                      // of all, those between nodes
-  double gb_per_s = std::numeric_limits<double>::infinity();  // of a GPU, all channels
+  int steps_between = 0;                                      // steps between nodes
+  double gb_per_s = std::numeric_limits<double>::infinity();  // per GPU, all channels
 };
 
 double nics_gb_per_s(const Machine& machine) {

@@ -106,7 +106,7 @@ double power_bound_ns(const Gpu& gpu, const Kernel& kernel, const std::vector<Ma
                                                      [cus](double busy) { return std::cbrt(busy / cus); })
                                          : sum_of(works, &MatmulWork::ns) / all;
     const double ns = ns_of_load / std::cbrt(power_budget(gpu));
-    // Matrix cores that wait do not draw what limits the clock.
+    // Waiting matrix cores draw too little to limit the clock.
     return times.at_full_rate() ? ns : ns_of_load / times.boost();
   }
   const double per_clk = times.draw_per_clk();

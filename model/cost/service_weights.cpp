@@ -12,7 +12,7 @@ constexpr double kCutOff = 0.005;  // on either side
 
 double quantile_of(double spread, double share) {
   const double variance = std::log1p(spread * spread);  // of the logarithm
-  if (variance == 0) return 1;                          // none, or so little that its square vanishes
+  if (variance == 0) return 1;                          // no spread, or a spread whose square rounds to 0
   return boost::math::quantile(boost::math::lognormal(-variance / 2, std::sqrt(variance)), share);
 }
 }  // namespace

@@ -1,12 +1,12 @@
-// How unequal the service is that equal requesters get on a full link.
+// Models how unequally a full link serves equal requesters.
 //
-// Switches and memory controllers do not serve equal transfers equally. Stamps of the 4,096 copies of one run
-// that fill the link between two H200 (`tritax measure --timeline`,
+// Switches and memory controllers do not serve equal transfers equally. Time stamps of the 4,096 copies of
+// one run that fill the link between two H200 (`tritax measure --timeline`,
 // shallow/8192x8192x1024/128x128/bulk-synchronous of scenarios/measured/h200-2-more.toml) show rates that
-// hardly depend on the workgroup or on its copy before (own measurement, 2026-11-21: within workgroups 34 %,
-// between them 16 %, correlation with the next -0.16), and whose 1, 10 and 90 % quantiles are those of a
-// lognormal distribution. The microbenchmark `arbitration` measures its width. Without such differences
-// workgroups that start together stay together: all send, then all compute.
+// hardly depend on the workgroup or on its previous copy (own measurement, 2026-11-21: within workgroups 34
+// %, between workgroups 16 %, correlation with the next copy -0.16). Their 1, 10 and 90 % quantiles are those
+// of a lognormal distribution. The microbenchmark `arbitration` measures the width of the distribution.
+// Without such differences workgroups that start together stay together: all send, then all compute.
 #pragma once
 
 #include <array>
@@ -14,13 +14,14 @@
 
 namespace tritax {
 
-// Weights for the shares of a full link: lognormal with mean 1, without the outermost half per cent.
+// Weights for the shares of a full link: lognormal with mean 1, without the outer half per cent on either
+// side.
 class ServiceWeights {
  public:
   // `spread`: relative standard deviation, 0 for equal service. Throws nothing; asserts spread >= 0.
   explicit ServiceWeights(double spread);
 
-  // The weight that a share `uniform` of all requesters stays below, 0 <= uniform < 1.
+  // Quantile of the weights: a share `uniform` of all requesters has a lower weight, 0 <= uniform < 1.
   double at(double uniform) const {
     const double place = uniform * (kEntries - 1);
     const auto below = static_cast<std::size_t>(place);

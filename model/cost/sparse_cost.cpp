@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::int32_t kNever = -1;
 
-// Whether the cache of a die, or of the GPU, still has a sector.
+// Tracks which sectors the cache of a die, or of the GPU, holds.
 struct SectorCache {
-  double bytes = 0;             // that it holds
-  double entered = 0;           // since the start
-  std::vector<double> touched;  // by sector: `entered` when it was last asked for; negative: never
+  double bytes = 0;             // capacity
+  double entered = 0;           // bytes that entered since the start
+  std::vector<double> touched;  // by sector: `entered` at the last request; negative: never
 
   // Counts a request; true if the cache has it.
   bool ask(std::size_t sector) {
@@ -32,7 +32,7 @@ struct SectorCache {
   }
 };
 
-// What the caches of one GPU have of one x.
+// State of the caches of one GPU for one x.
 struct XCaches {
   XCaches(const Gpu& gpu, std::size_t sectors)
       : l2(static_cast<std::size_t>(gpu.xcds), {gpu.l2_bytes, 0, std::vector<double>(sectors, -1.0)}),
@@ -42,7 +42,7 @@ struct XCaches {
 
   std::vector<SectorCache> l2;
   SectorCache llc;
-  std::vector<std::int32_t> asked;  // by sector: the last operation that did
+  std::vector<std::int32_t> asked;  // by sector: the last operation that requested it
 };
 
 void ask_for_x(const SparseMatrix& matrix, const Op& op, std::int32_t number, std::size_t die, double element,
@@ -67,7 +67,7 @@ double slowest_ns(double near_ns, double far_ns, double miss, double count) {
   return near_ns + (far_ns - near_ns) * (1 - std::pow(1 - std::clamp(miss, 0.0, 1.0), count));
 }
 
-// How many elements side by side a lane takes, where it has some of its own.
+// Contiguous elements of a lane, if the lane has its own elements.
 double elements_of_walk(const Op& op, std::int32_t threads) {
   const double atoms = op.k_end - op.k_begin;
   switch (static_cast<LaneSharing>(op.src_row)) {
@@ -82,9 +82,9 @@ double elements_of_walk(const Op& op, std::int32_t threads) {
   return 0;
 }
 
-// What the L2 has lost of the sectors that resident lanes come back to. Each lane is in one line of values
-// and one of columns. A line has one tag and so its whole room, however few of its sectors are there; lanes
-// whose walks are shorter than a line share one.
+// Share of the sectors requested again by resident lanes that the L2 has lost. Each lane uses one line of
+// values and one line of columns. A line has one tag and occupies its whole room with any number of valid
+// sectors; lanes with walks shorter than a line share a line.
 double lost_share(const Gpu& gpu, double lanes, double walk, double element) {
   const double room =
       std::min(kMemoryLineBytes, walk * element) + std::min(kMemoryLineBytes, walk * kIndexBytes);
@@ -105,7 +105,7 @@ double alone_ns(const Gpu& gpu, const LaneSteps& steps, const SparseCost& cost, 
   const double chain_ns = gpu.hbm_latency_ns +
                           std::ceil(steps.longest / kStepsUnderWay) * (stream_ns + x_ns) +
                           steps.waits * lds_ns + steps.cold * gpu.hbm_latency_ns;
-  const double wave_clk = gpu.lanes_per_wave > 32 ? 4 : 1;  // of an instruction, see attend_cost.hpp
+  const double wave_clk = gpu.lanes_per_wave > 32 ? 4 : 1;  // clocks per instruction, see attend_cost.hpp
   const double longest = steps.longest * steps.instructions + steps.more_longest;
   const double all = steps.all * steps.instructions + steps.more_all;
   const double issue_ns = wave_clk / clock * std::max(longest, all * sharers / gpu.simds_per_cu);

@@ -19,7 +19,7 @@ constexpr int kDeepest = 8;  // bases of bases
 // { value = …, unit = …, … }
 bool is_parameter(const toml::node& node) { return node.is_table() && node.as_table()->contains("value"); }
 
-// Moves everything of `table` into `base`. Moved nodes remember where they stood; copies would not.
+// Moves everything of `table` into `base`. Moved nodes keep file and line; copied nodes would lose them.
 void merge(toml::table& base, toml::table&& table) {
   for (auto&& [key, node] : table) {
     toml::node* there = base.get(key);
@@ -49,7 +49,7 @@ toml::table with_base(toml::table root, const std::string& origin, int depth) {
     return find_machine_text(name->get(), std::filesystem::path(origin).parent_path().string());
   });
   toml::table base = with_base(parse_toml(found.text, found.origin), found.origin, depth + 1);
-  // What the file says of itself, and may leave out, is not the base's.
+  // The merged table does not keep the name and the description of the base.
   base.erase("name");
   base.insert_or_assign("description", fmt::format("{}, changed", name->get()));
   merge(base, std::move(root));

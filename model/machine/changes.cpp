@@ -22,7 +22,7 @@ constexpr std::string_view kNodes = "nodes";
 constexpr std::string_view kGpusPerNode = "gpus_per_node";
 constexpr std::string_view kShareUnit = "share";
 
-// Whole numbers of a machine that are no parameters with a source.
+// Integers of a machine that are not parameters with a source.
 struct Size {
   std::string_view key;
   int Machine::*field;
@@ -39,7 +39,7 @@ const Size* find_size(std::string_view key) {
 constexpr std::array<std::string_view, 4> kPorts{"fabric.store_egress", "fabric.store_ingress",
                                                  "fabric.load_ingress", "fabric.load_egress"};
 
-// What keeps its proportion to a parameter.
+// Parameters that stay in proportion to a parameter.
 std::vector<std::string_view> followers_of(std::string_view key, const Machine& machine) {
   if (key == "fabric.link") {
     std::vector<std::string_view> all(kPorts.begin(), kPorts.end());
@@ -68,7 +68,7 @@ std::vector<std::string> all_keys() {
   return keys;
 }
 
-// "link" is meant as fabric.link; else whatever is spelt like it.
+// "link" means fabric.link; otherwise the key with the nearest spelling.
 std::string nearest_key(const std::string& key) {
   const std::vector<std::string> keys = all_keys();
   for (const std::string& known : keys) {
@@ -84,7 +84,7 @@ bool is_parameter(const std::string& key) {
 
 std::string_view option_of(ChangeKind kind) { return kind == ChangeKind::set ? "--set" : "--scale"; }
 
-// What messages call a change of that kind, given in the way of this one.
+// Name of a change of kind `kind` in messages: as option or argument, like `change`.
 std::string_view name_like(const ParameterChange& change, ChangeKind kind) {
   const std::string_view option = option_of(kind);
   return change.given_as == GivenAs::option ? option : option.substr(option.find_first_not_of('-'));
@@ -208,7 +208,7 @@ class Changer {
     }
   }
 
-  // Enters a value that has been checked, and where it comes from; what the file says already is no change.
+  // Writes a checked value and its provenance; the value of the file again is no change.
   void write(const ParameterChange& change, const std::string& key, double value, const std::string& unit,
              bool follows) {
     const ParameterSpec& spec = *find_parameter_spec(key);
@@ -227,13 +227,13 @@ class Changer {
     entry->value = value;
     entry->unit = unit;
     entry->how = Provenance::assumed;
-    entry->serves.clear();  // the rows that set the value did not set this one
+    entry->serves.clear();  // those rows did not set the new value
     entry->residual = 0;
     set_parameter_value(machine_, key, value * unit_factor(spec.dimension, unit));
     note({key, with_unit(value, unit, spec.dimension), was, follows});
   }
 
-  // A dtype is there whole or not at all.
+  // A table of a dtype is complete or absent.
   void require_table(const ParameterChange& change) const {
     const std::string table = change.key.substr(0, change.key.rfind('.') + 1);
     if (!table.starts_with("gpu.matrix.")) return;

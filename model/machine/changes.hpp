@@ -1,12 +1,12 @@
-// Machines that differ from their file in what a user asks for: `--set fabric.link=32GB/s`,
-// `--scale gpu.hbm_bandwidth=0.5`.
+// Changes parameters of a machine as a user asks: `--set fabric.link=32GB/s`, `--scale
+// gpu.hbm_bandwidth=0.5`.
 //
-// A key is that of machine files (parameters.cpp), or `nodes` or `gpus_per_node`. A value is written as files
-// write it, number and unit in one piece; shares and counts need no unit. What is changed is checked like a
-// file: the range of every value, and the laws that parameters satisfy together (check_machine.hpp).
+// A key is a key of machine files (parameters.cpp), or `nodes` or `gpus_per_node`. A value is a number with
+// its unit in one piece ("32GB/s"); shares and counts need no unit. A changed machine is checked like a file:
+// the range of every value, and the laws that parameters satisfy together (check_machine.hpp).
 //
-// Some parameters state one physical thing several times; they stay in proportion to the one that is changed,
-// unless they are given as well:
+// Several parameters may describe one physical property. They stay in proportion to the changed parameter,
+// unless they are changed as well:
 //
 //   fabric.link         fabric.store_egress, store_ingress, load_ingress, load_egress: a GPU's ports are
 //                       its links; copy_engine.rate: what one engine gets through a link
@@ -29,8 +29,8 @@ namespace tritax {
 
 enum class ChangeKind : std::uint8_t { set, scale };
 
-// How messages name what was given: "--set fabric.link=32GB/s" on a command line, "set fabric.link=32GB/s" of
-// a call with the argument `set`.
+// How messages name a change: "--set fabric.link=32GB/s" on a command line, "set fabric.link=32GB/s" for the
+// argument `set` of a function call.
 enum class GivenAs : std::uint8_t { option, argument };
 
 struct ParameterChange {
@@ -50,12 +50,12 @@ struct ParameterChange {
 // no number, a unit that does not fit, a value out of range, a factor that is not above 0.
 ParameterChange parse_change(ChangeKind kind, const std::string& text, GivenAs given_as = GivenAs::option);
 
-// The machine with these changes and what follows from them; `Machine::changes` says so. Throws UserError for
-// a key that is changed twice, for scaling what the machine does not have, and for a machine that makes no
-// sense any more.
+// The machine with these changes and the proportional changes that follow; `Machine::changes` lists all of
+// them. Throws UserError for a key that is changed twice, for scaling a parameter that the machine does not
+// have, and for a changed machine that breaks a law of check_machine.hpp.
 Machine changed(Machine machine, std::span<const ParameterChange> changes);
 
-// "fabric.link=32 GB/s (was 64 GB/s)", one each.
+// One text per change: "fabric.link=32 GB/s (was 64 GB/s)".
 std::vector<std::string> describe_changes(const Machine& machine);
 
 }  // namespace tritax

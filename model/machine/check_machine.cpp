@@ -22,7 +22,7 @@ void check_at_most(Findings& findings, std::string key, double value, double lim
   findings.push_back({std::move(key), fmt::format("{:.10g} exceeds {} ({:.10g})", value, limit_name, limit)});
 }
 
-// Kernels have a workgroup for every compute unit, and a search simulates some hundreds of them.
+// Kernels have one workgroup per compute unit, and a search simulates some hundreds of kernels.
 constexpr int kMostComputeUnits = 4096;
 
 void check_compute(const Gpu& gpu, Findings& findings) {
@@ -44,7 +44,7 @@ void check_compute(const Gpu& gpu, Findings& findings) {
     if (gpu.matrix[i].light_clock_ghz <= 0) continue;
     const std::string light = fmt::format("gpu.matrix.{}.light_clock", kDTypeNames[i]);
     check_at_most(findings, light, gpu.matrix[i].light_clock_ghz, gpu.boost_clock_ghz, "gpu.boost_clock");
-    // With known energies the load clock is that of matrix cores that nothing has to be moved for.
+    // With known energies the load clock applies to matrix cores without any data movement.
     if (gpu.knows_energies()) continue;
     check_at_most(findings, fmt::format("gpu.matrix.{}.load_clock", kDTypeNames[i]),
                   gpu.matrix[i].load_clock_ghz, gpu.matrix[i].light_clock_ghz, light);
@@ -64,7 +64,7 @@ void check_power(const Gpu& gpu, Findings& findings) {
     if (value > 0 && gpu.power_limit_w <= 0)
       findings.push_back({key, "says nothing without gpu.power_limit"});
   }
-  constexpr double kLeastLeft = 0.01;  // of a limit for all that runs; less, and no run would ever end
+  constexpr double kLeastLeft = 0.01;  // share of a limit left for all work; with less a run would never end
   for (const auto& [name, limit_w] :
        {std::pair{"gpu.power_limit", gpu.power_limit_w}, std::pair{"gpu.load_power", gpu.load_power_w}}) {
     if (limit_w <= 0) continue;

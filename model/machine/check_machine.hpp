@@ -1,7 +1,7 @@
-// What a machine's parameters must satisfy together, beyond the range of each.
+// Checks the laws that the parameters of a machine must satisfy together, beyond the range of each parameter.
 //
-// A user's file with a slipped digit usually breaks one of these laws: no part of a share exceeds the whole,
-// no cache is larger than what it caches, no GPU sends more than its links carry.
+// A user's file with a slipped digit usually breaks one of these laws: no part exceeds the whole, no cache is
+// larger than the memory behind it, no GPU sends more than its links carry.
 #pragma once
 
 #include <string>
@@ -16,14 +16,15 @@ struct Inconsistency {
   std::string problem;  // what is wrong and what is allowed
 };
 
-// All broken laws; empty for a machine that makes sense.
+// All broken laws; empty for a consistent machine.
 std::vector<Inconsistency> find_inconsistencies(const Machine& machine);
 
 // Raw rate of all links of one GPU within its node, one direction: its links to every peer, or its switch
 // port.
 double raw_gpu_gb_per_s(const Machine& machine);
 
-// Throws UserError if the machine does not say all that copies by copy engines take; `user` wants them.
+// Throws UserError if a parameter of the copy engines is missing. `user` names in the message what needs copy
+// engines.
 void require_copy_engines(const Machine& machine, const std::string& user);
 
 }  // namespace tritax

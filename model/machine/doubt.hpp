@@ -1,13 +1,13 @@
-// Times of a machine that are known to be wrong, as data of its file.
+// Lists predicted times that are known to be wrong on a machine, as data of the machine file.
 //
 //   [[doubt]]
 //   workload = "gemm-all-scatter"
 //   pattern = "library"
-//   m = [1, 1023]               # by the names of the workload's fields: names, or lowest and highest
+//   m = [1, 1023]               # a field of the workload: names, or lowest and highest
 //   note = "…"
 //
-// Nothing here changes a prediction. This folder knows no workload: fields are names to it, and who knows the
-// workload compares them (sim/study/standing.hpp).
+// A doubt changes no prediction. This folder does not know workloads: a field is only a name here.
+// sim/study/standing.hpp compares doubts with the fields of a workload.
 #pragma once
 
 #include <cstdint>

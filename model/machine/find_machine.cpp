@@ -1,4 +1,4 @@
-// The machines that come with the program: their files are compiled in (cmake/TritaxModule.cmake,
+// Finds machines by name or path. The files of shipped machines are compiled in (cmake/TritaxModule.cmake,
 // tritax_embed).
 #include <fmt/core.h>
 

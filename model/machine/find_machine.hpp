@@ -1,4 +1,4 @@
-// Where the text of a machine is: compiled in, or in a file.
+// Finds the text of a machine: compiled in, or in a file.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ struct MachineText {
   std::string origin;  // for messages
 };
 
-// The text of a shipped machine or of a file; a relative path is one from `folder`. Throws UserError (nearest
+// The text of a shipped machine or of a file; a relative path starts at `folder`. Throws UserError (nearest
 // name offered).
 MachineText find_machine_text(const std::string& name_or_path, const std::string& folder = "");
 

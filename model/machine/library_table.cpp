@@ -30,12 +30,12 @@ namespace {
 constexpr std::string_view kWriter = "a table of a library's products";
 constexpr std::size_t kLargestTableBytes = 4 << 20;
 constexpr std::int64_t kMostSize = std::int64_t{1} << 31;
-constexpr double kLeastRatio = 0.05, kMostRatio = 20;  // beyond, the units are wrong or the kernel is another
+constexpr double kLeastRatio = 0.05, kMostRatio = 20;  // beyond: wrong units, or another kernel
 
 constexpr double kReach = 2;           // octaves
-constexpr double kWeightOfLaw = 0.05;  // as that of a call 1.4 octaves away
+constexpr double kWeightOfLaw = 0.05;  // like a call 1.4 octaves away
 
-// fp16 and bf16 run at the same rate by the same kernels.
+// fp16 and bf16 have the same kernels and the same rate.
 DType class_of(DType dtype) { return dtype == DType::bf16 ? DType::fp16 : dtype; }
 
 }  // namespace
@@ -121,7 +121,7 @@ bool is_of_collectives(std::string_view name) {
   return name.starts_with("nccl-") || name.starts_with("rccl-") || name.starts_with("custom-");
 }
 
-// Those that are shipped are read once, though machines are read over and over.
+// Shipped tables are read once, because machines are read many times.
 template <typename Table>
 std::shared_ptr<const Table> find_table(const std::string& name_or_path, const std::string& folder,
                                         bool of_collectives) {

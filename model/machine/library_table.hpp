@@ -1,22 +1,22 @@
-// What calls of a vendor's libraries were measured to take, beside what the law says of them.
+// Tables of measured times of calls of a vendor's libraries, as ratios to the times of the law.
 //
-// The choice of kernels of a GEMM library cannot be derived, so that its law (model/parts/library_tile.hpp)
-// is off by a few tenths where it is off. What it misses changes slowly with the sizes: a product like one
-// that was measured is off by about the same. So a call takes
+// The kernel choice of a GEMM library cannot be derived, so the law (model/parts/library_tile.hpp) has errors
+// of up to a few tenths. The error changes slowly with the sizes: similar products have similar errors. So a
+// call takes
 //
 //   time = law · f,   log f = Σ wᵢ·log(measuredᵢ / lawᵢ) / (Σ wᵢ + w₀),   wᵢ = ((R - dᵢ) / (R·dᵢ))²
 //
-// over the measured calls of the same element size that are nearer than R = 2 octaves, dᵢ the distance of
-// (log₂ m, log₂ n, log₂ k). It is the interpolation of D. Shepard (A two-dimensional interpolation function
-// for irregularly-spaced data, ACM 1968) in the local form of R. Franke and G. Nielson (1980): right at the
-// measured calls, smooth between them, and w₀ lets it fade to the law where none is near.
+// over the measured calls of the same element size that are nearer than R = 2 octaves. dᵢ is the distance of
+// (log₂ m, log₂ n, log₂ k). This is the interpolation of D. Shepard (A two-dimensional interpolation function
+// for irregularly-spaced data, ACM 1968) in the local form of R. Franke and G. Nielson (1980): exact at the
+// measured calls, smooth between them; w₀ lets the factor fade to 1 where no measured call is near.
 //
-// A table is a file of comma-separated values, `dtype,m,n,k,us,ratio`; ratio = us / law. Remarks at its
-// beginning say where the times come from. scripts/make-library-table makes it. Its rows are calibration:
-// they never count as predictions.
+// A table is a file of comma-separated values, `dtype,m,n,k,us,ratio`; ratio = us / law. Remarks at the
+// beginning of the file name the source of the times. scripts/make-library-table writes the file. The rows
+// are calibration: they never count as predictions.
 //
-// Example: 4096×4096×4096 was measured at 1.2 times the law, and nothing else; the same product is predicted
-// at 1.2 times the law, one of 2048×4096×4096 at 1.16, one of 512×4096×4096 by the law.
+// Example: only 4096×4096×4096 was measured, at 1.2 times the law. The prediction is 1.2 times the law for
+// the same product, 1.16 times for 2048×4096×4096, and the law itself for 512×4096×4096.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@
 
 namespace tritax {
 
-// One call: C = A·B, A of m × k.
+// One call: C = A·B, with A of m × k.
 struct MeasuredProduct {
   DType dtype = DType::fp16;
   std::int64_t m = 0;
@@ -52,7 +52,7 @@ class LibraryTable {
   const std::vector<std::string>& remarks() const { return remarks_; }
 
   bool knows(DType dtype) const;
-  // By which the law's time of a product is multiplied; 1 if nothing like it was measured.
+  // Factor on the law's time of a product; 1 if no similar product was measured.
   double factor(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k) const;
 
  private:
@@ -82,9 +82,10 @@ inline constexpr std::array<std::string_view, 8> kCollectiveNames{
     "all-gather", "reduce-scatter",  "all-reduce",        "broadcast",
     "all-to-all", "vllm-all-reduce", "sglang-all-reduce", "trtllm-all-reduce"};
 
-// Measured calls of a collective library on one machine, `op,gpus,bytes,us,ratio`: of the widest block that a
-// GPU has, us / law. Between sizes the logarithm of the ratio is linear in that of the bytes; beyond the
-// smallest and the largest it stays. What was not measured on as many GPUs goes by the law.
+// Measured calls of a collective library on one machine, `op,gpus,bytes,us,ratio`: `bytes` of the widest
+// block of a GPU, ratio = us / law. Between measured sizes the logarithm of the ratio is linear in the
+// logarithm of the bytes; beyond the smallest and the largest size the ratio is constant. A number of GPUs
+// without measurements has the ratio 1.
 class CollectiveTable {
  public:
   // Throws UserError.
@@ -95,7 +96,7 @@ class CollectiveTable {
   std::size_t size() const;
   bool knows(CollectiveKind op) const;  // on any number of GPUs
 
-  // By which the law's time of a call is multiplied.
+  // Factor on the law's time of a call.
   double factor(CollectiveKind op, int gpus, double bytes) const;
 
  private:
@@ -105,9 +106,9 @@ class CollectiveTable {
       ratios_;  // logarithms, by log₂ of the bytes
 };
 
-// A table that is shipped (a file of model/machine/library/), or one at a path relative to `folder`, which is
-// then called by its absolute path. Names of shipped ones of collectives begin with nccl-, rccl- or custom-.
-// Throw UserError if there is none.
+// A shipped table (a file of model/machine/library/), or a table at a path relative to `folder`, whose name
+// is then its absolute path. Names of shipped tables of collectives begin with nccl-, rccl- or custom-. Throw
+// UserError if there is no such table.
 std::shared_ptr<const LibraryTable> find_library_table(const std::string& name_or_path,
                                                        const std::string& folder = "");
 std::shared_ptr<const CollectiveTable> find_collective_table(const std::string& name_or_path,

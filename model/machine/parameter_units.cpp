@@ -1,4 +1,4 @@
-// Units that the numbers of machine files may have, and what they are in internal ones.
+// Units that numbers of machine files may have, with their factors to the internal units.
 #include <array>
 
 #include "model/machine/parameters.hpp"

@@ -1,4 +1,4 @@
-// Access to the fields of a machine by key.
+// Reads and writes the fields of a machine by key.
 #include <fmt/format.h>
 
 #include <tuple>
@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-// "gpu.matrix.fp16.load_clock" means the field of that dtype.
+// The dtype of a key: fp16 for "gpu.matrix.fp16.load_clock".
 std::size_t dtype_of(std::string_view key) {
   for (std::size_t i = 0; i < kDTypeNames.size(); ++i) {
     if (key.find(fmt::format(".{}.", kDTypeNames[i])) != std::string_view::npos) return i;

@@ -10,8 +10,8 @@ namespace tritax {
 
 namespace {
 
-// Limits are generous: they catch slipped units (a latency of hours, a cache of exabytes) and what would let
-// times overflow (a link of one byte a day), not unusual parts.
+// Limits are wide. They catch wrong units (a latency of hours, a cache of exabytes) and values that would let
+// times overflow (a link of one byte per day), but allow unusual parts.
 constexpr Bounds kPositiveTime{1e-3, 1e12};  // below 1000 s
 constexpr Bounds kTime{0, 1e12};
 constexpr Bounds kPositiveRate{1e-6, 1e9};  // 1 kB/s to 1e18 B/s
@@ -400,12 +400,12 @@ constexpr std::array kSpecs{
                   Presence::optional},
 };
 
-// Each parameter is a number that somebody has to measure, and code that says what for. The ceiling is lifted
-// on purpose only: for a mechanism that moves a row of `reproduce` or `validate` by more than 1 %
-// (scripts/ablate), and that no parameter there is can stand for.
+// Each parameter needs a measurement and code that uses it. The limit is raised only for a mechanism that
+// changes a row of `reproduce` or `validate` by more than 1 % (scripts/ablate) and that no existing parameter
+// can represent.
 static_assert(kSpecs.size() <= 137, "more parameters than the model is meant to have");
 
-// "gpu.matrix.fp16" and its like share the entries of "gpu.matrix".
+// Table name in kSpecs: "gpu.matrix.fp16" and the other dtypes share the entries of "gpu.matrix".
 std::string_view table_of_specs(std::string_view table) {
   constexpr std::string_view kMatrix = "gpu.matrix";
   for (const std::string_view dtype : kDTypeNames) {

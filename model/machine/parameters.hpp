@@ -1,9 +1,9 @@
-// The list of all numbers of a machine file: key, place in `Machine`, dimension, bounds, meaning.
+// Lists all numbers of a machine file: key, field of `Machine`, dimension, bounds, meaning.
 //
 // The reader, the messages, `tritax machines show` and docs/machines.md all follow this one list. To add a
 // parameter, add the field to model/machine/machine.hpp and one entry to the list in parameters.cpp.
 //
-// Keys are the field names without the unit suffix, because a file states the unit itself:
+// Keys are the field names without the unit suffix, because a file states the unit explicitly:
 //
 //   gpu.l2_bandwidth = { value = 17, unit = "TB/s", source = "…", how = "derived" }     →  Gpu::l2_gb_per_s
 #pragma once
@@ -39,10 +39,11 @@ struct Bounds {
   double low = 0;
   double high = 0;
   bool low_allowed = true;  // false: the value must be greater than `low`
-  double above_zero = 0;    // the smallest value besides 0, where 0 is allowed and means that there is none
+  double above_zero = 0;    // the smallest value besides 0, if 0 is allowed and means "none"
 };
 
-// Where a value goes. A `MatrixRate` member exists once per dtype: [gpu.matrix.fp16], [gpu.matrix.bf16], …
+// The field that holds a value. A `MatrixRate` member exists once per dtype: [gpu.matrix.fp16],
+// [gpu.matrix.bf16], …
 using ParameterTarget =
     std::variant<int Gpu::*, double Gpu::*, bool Gpu::*, double MatrixRate::*, double KernelCosts::*,
                  double HostCosts::*, int CopyEngines::*, double CopyEngines::*, int LibraryCosts::*,
@@ -73,13 +74,13 @@ std::span<const ParameterSpec> parameter_specs();
 // there is none.
 const ParameterSpec* find_parameter_spec(std::string_view key);
 
-// What the machine has for a key, in internal units; `key` must be one of parameter_specs().
+// The value of a key, in internal units; `key` must be one of parameter_specs().
 double parameter_value(const Machine& machine, std::string_view key);
 
-// Changes only the field that the simulator reads, not Machine::parameters.
+// Sets only the field that the simulator reads, not Machine::parameters.
 void set_parameter_value(Machine& machine, std::string_view key, double value);
 
-// What is wrong with a value in `unit`: no such unit, out of range, not whole; "" if nothing is.
+// The problem of a value in `unit`: no such unit, out of range, not an integer; "" if there is none.
 std::string value_problem(const ParameterSpec& spec, double value, std::string_view unit);
 
 // Units that a dimension accepts, for messages: `ns, us, ms, s`.

@@ -47,7 +47,7 @@ FieldRange range_of(const std::string& field, const toml::node& node, const Refu
   return range;
 }
 
-// Every key that is none of `others` is a field.
+// Every key that is not in `others` is a field.
 std::vector<FieldRange> ranges_of(const toml::table& table, const std::vector<std::string_view>& others,
                                   const Refuse& refuse) {
   std::vector<FieldRange> ranges;

@@ -11,7 +11,7 @@
 
 namespace tritax {
 
-// Throws UserError about a node: key, and what is wrong.
+// Throws UserError about a node, with the key and the problem.
 using Refuse = std::function<void(const toml::node&, const std::string& key, const std::string& problem)>;
 
 std::vector<Doubt> read_doubts(const toml::table& root, const Refuse& refuse);

@@ -1,4 +1,4 @@
-// Reads machine files: TOML → checked `Machine`. What can be asked for stands in parameters.cpp.
+// Reads machine files: TOML → checked `Machine`. parameters.cpp lists the keys.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -41,7 +41,7 @@ class MachineReader {
     double factor = 1;  // to the internal unit
   };
 
-  // What comes from a base has its place there.
+  // A node that comes from a base has its place in the file of the base.
   std::string place(const toml::node& node) const {
     const auto& path = node.source().path;
     const std::string base = path == nullptr || *path == origin_ ? "" : fmt::format("{}: base ", origin_);
@@ -102,7 +102,7 @@ std::string MachineReader::text(const toml::table& table, std::string_view path,
   return value->get();
 }
 
-// Which of `names` the table says that it is.
+// The index in `names` of the table's `kind`.
 std::size_t MachineReader::kind_of(const toml::table& table, std::string_view path,
                                    std::span<const std::string_view> names) const {
   const std::string kind = text(table, path, "kind");
@@ -142,8 +142,7 @@ void MachineReader::refuse_unknown_keys(const toml::table& table, std::string_vi
   }
 }
 
-// Reads all parameters of one table. `other_keys` are those that the caller reads; `rate` is where a dtype's
-// table goes.
+// Reads all parameters of one table. The caller reads `other_keys`; `rate` receives the table of a dtype.
 void MachineReader::read_table(const toml::table& table, std::string_view path, std::string_view spec_table,
                                const std::vector<std::string>& other_keys, MatrixRate* rate) {
   std::vector<std::string> known = other_keys;
@@ -166,7 +165,7 @@ void MachineReader::read_table(const toml::table& table, std::string_view path, 
   }
 }
 
-// A dtype without a table is one that the GPU's matrix cores do not have.
+// A missing table of a dtype means that the matrix cores of the GPU do not support the dtype.
 void MachineReader::read_matrix_rates(const toml::table& gpu) {
   const toml::table& matrix = subtable(gpu, "gpu", "matrix");
   std::vector<std::string> dtypes;
@@ -181,7 +180,7 @@ void MachineReader::read_matrix_rates(const toml::table& gpu) {
   }
 }
 
-// `names`: of what a table can have rows of, which no two of them may both have.
+// `names`: kinds of rows of a table. No two tables may both have rows of one kind.
 template <typename Kind, typename Names, typename Find, typename FolderOf, typename Tables>
 void MachineReader::read_tables(const toml::table& library, std::string_view list, const Names& names,
                                 const Find& find, const FolderOf& folder_of, Tables& tables) {
@@ -211,7 +210,7 @@ void MachineReader::read_tables(const toml::table& library, std::string_view lis
 
 // Names of tables of measured calls.
 void MachineReader::read_library_tables(const toml::table& library) {
-  // Relative to the file that names the table, which may be that of a base.
+  // Relative to the file that names the table, which may be the file of a base.
   const auto folder_of = [&](const toml::node& node) {
     const auto& path = node.source().path;
     return std::filesystem::path(path == nullptr ? origin_ : *path).parent_path().string();
@@ -350,7 +349,7 @@ Machine MachineReader::read() {
     read_table(network, "network", "network", {"kind"}, nullptr);
   }
 
-  // The limit may be changed from here on; what was measured under the file's stays so.
+  // Later changes may change the power limit; the load clocks stay measured under the limit of the file.
   Gpu& of_file = machine_.gpu;
   if (of_file.load_power_w == 0) of_file.load_power_w = of_file.power_limit_w;
 

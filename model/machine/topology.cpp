@@ -14,7 +14,7 @@ namespace {
 
 using Vertex = TopologyGraph::vertex_descriptor;
 
-// How NICs, one of every GPU, hang on leaf switches.
+// Assignment of NICs, one per GPU, to leaf switches.
 class Leaves {
  public:
   explicit Leaves(const Machine& machine)
@@ -62,7 +62,7 @@ class TopologyBuilder {
   }
 
  private:
-  struct Both {  // directions of a link: edges
+  struct Both {  // the edges of a link, by direction
     int out = -1, in = -1;
   };
 
@@ -85,7 +85,7 @@ class TopologyBuilder {
     if (machine_.fabric.kind == LinkKind::mesh) return apart > 0;
     return apart == 1 || (is_closed(node_of(from)) && apart == machine_.gpus_per_node - 1);
   }
-  // Of the GPUs of a ring some may not take part: what is left is a chain.
+  // If some GPUs of a ring do not take part, the other GPUs form a chain.
   bool is_closed(int node) const { return size_of(node) == machine_.gpus_per_node && size_of(node) > 2; }
 
   void add_direct_links() {
@@ -117,7 +117,7 @@ class TopologyBuilder {
     }
   }
 
-  // NICs and leaf switches; the ports of one switch limit before it does.
+  // NICs and leaf switches; with one switch the ports limit before the switch does.
   void add_network() {
     std::vector<Vertex> ports;
     for (int rank = 0; rank < gpus_; ++rank) {
@@ -194,7 +194,7 @@ class TopologyBuilder {
   const int gpus_;
   const Leaves leaves_;
   Topology topology_;
-  std::vector<int> direct_;          // edges by GPU and place of the other in its node
+  std::vector<int> direct_;          // edges by GPU and local rank of the other GPU
   std::vector<Both> ports_;          // by GPU: to the switch of its node
   std::vector<Both> to_nic_, nics_;  // by GPU: to its NIC, from there to its leaf
   std::vector<Both> uplinks_;        // by leaf

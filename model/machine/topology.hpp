@@ -1,11 +1,12 @@
-// The links between the GPUs of a machine as a directed Boost.Graph graph, and the routes over it.
+// Describes the links between the GPUs of a machine as a directed Boost.Graph graph, with the routes over the
+// links.
 //
 // Vertices are GPUs, switches and NICs; an edge is one direction of a link with its raw rate.
 //
 //   within a node   mesh    an edge for every ordered pair of GPUs: routes of one
 //                   switch  a port from each GPU to the switch and back: routes of two
-//                   ring    an edge to each neighbour; a route takes the shorter way round, upwards if both
-//                           are as long, and shares its edges with all others that pass there
+//                   ring    an edge to each neighbour; a route takes the shorter way, upwards if both are
+//                           equal, and shares its edges with all other routes over them
 //   between nodes   GPU -> port -> leaf -> port -> GPU, and leaf -> spine -> leaf in the middle where the
 //   ports
 //                   (NICs) hang on different leaves. A leaf is
@@ -14,11 +15,12 @@
 //                     fat tree  of all NICs of `nodes_per_leaf` nodes
 //                   It passes `uplink_share` of what its NICs send on to the spine, and as much back.
 //
-// What is not here: messages of a GPU take its own NIC, and none goes through another GPU of the node first
-// to stay on its rail (as NCCL's PXN does). A spine never is full.
+// Not modelled: messages of a GPU always take the GPU's own NIC; no message goes through another GPU of the
+// node first to stay on its rail (as NCCL's PXN does). A spine is never full.
 //
-// Example: 2 nodes of 2 GPUs on rails at 50 GB/s. 0 -> 2 is gpu0, port0, rail0, port2, gpu2, each link 50
-// GB/s. 0 -> 3 goes from rail0 through spine to rail1, over uplinks of 2 NICs · 50 GB/s · uplink_share.
+// Example: 2 nodes of 2 GPUs on rails at 50 GB/s. The route 0 -> 2 is gpu0, port0, rail0, port2, gpu2, each
+// link 50 GB/s. The route 0 -> 3 goes from rail0 through the spine to rail1, over uplinks of 2 NICs · 50 GB/s
+// · uplink_share.
 #pragma once
 
 #include <boost/graph/adjacency_list.hpp>
@@ -53,23 +55,23 @@ struct Topology {
   std::vector<std::vector<std::vector<int>>> routes;  // routes[from][to]: edge indices, empty for from == to
 };
 
-// What a GPU's port gives to stores when `gpus` GPUs of the machine take part.
+// Rates of a GPU's port for stores when `gpus` GPUs of the machine take part.
 struct StorePorts {
   double egress_gb_per_s = 0;
   double ingress_gb_per_s = 0;
 };
 
-// On a switch a port gives less the more peers there are: 367 GB/s
-// with one peer, as its link alone, 348 with 3 and 301 with 7 (copies by 128 workgroups on 8 H200,
-// scenarios/measured/h200-8-microbench.csv). The machine has the rates with all peers of a node; with fewer
-// they lie on a straight line from there to the link's rate with one. On a mesh every peer has its own link.
-// Kernels whose stores fill links as loads do have all that loads have of a link, with any number of peers.
+// On a switch, more peers lower the rate of a port: 367 GB/s with one peer (as the link alone), 348 with 3
+// and 301 with 7 (copies by 128 workgroups on 8 H200, scenarios/measured/h200-8-microbench.csv). The machine
+// file has the rates with all peers of a node; rates with fewer peers are interpolated linearly between these
+// and the link's rate with one peer. On a mesh every peer has its own link. Kernels whose stores fill links
+// as well as loads get the rate of loads, with any number of peers.
 StorePorts store_ports(const Machine& machine, const KernelCosts& costs, int gpus);
 
-// Payload of stores to peers by such kernels, by byte of a link.
+// Payload of stores to peers per byte on a link, for kernels with these costs.
 double store_efficiency(const Fabric& fabric, const KernelCosts& costs);
 
-// Whether a GPU reaches one of another node through the spine.
+// Whether the route from GPU `from` to GPU `to` of another node passes the spine.
 bool through_spine(const Machine& machine, int from, int to);
 
 // Builds the graph of the first `gpus` GPUs (ranks 0 .. gpus-1, nodes filled in order) and all routes between

@@ -1,4 +1,4 @@
-// Writing machine files: the counterpart of `read_machine`.
+// Writes machine files: the counterpart of `read_machine`.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace tritax {
 
-// A whole machine file with every entry of `machine.parameters` as it is there (value, unit, source, how,
-// serves, residual), in the order of the reader's tables, and with what it was compared with; `head` becomes
-// comment lines above it. Reading the text again gives an equal machine.
+// A whole machine file with every entry of `machine.parameters` (value, unit, source, how, serves, residual),
+// in the order of the reader's tables, and with the machine's doubts; `head` becomes comment lines above.
+// Reading the text gives an equal machine.
 std::string write_machine(const Machine& machine, const std::string& head);
 
 }  // namespace tritax

@@ -29,7 +29,7 @@ std::string allowed_shape(const Spec& spec) {
   return fmt::format("an array of {} {}", spec.columns(), numbers);
 }
 
-// Where the usual value lies below what may be given it means "left out", and may be written like that.
+// A usual value below the allowed range means "left out"; a file may also write this value.
 std::int64_t lowest_of(const Spec& spec) {
   return spec.required ? spec.low : std::min(spec.low, spec.usual[0]);
 }
@@ -58,7 +58,7 @@ std::vector<std::int64_t> read_shape(TomlReader& reader, const Spec& spec) {
   throw UserError(fmt::format("{}: {} must be {}", reader.where(spec.name), spec.name, allowed_shape(spec)));
 }
 
-// All parts of a shape are left out, or none.
+// Either all parts of a shape are left out, or none.
 void check_shape(const std::vector<std::int64_t>& numbers, TomlReader& reader, const Spec& spec) {
   const auto below =
       std::count_if(numbers.begin(), numbers.end(), [&](std::int64_t n) { return n < spec.low; });
@@ -114,7 +114,8 @@ void read_knobs(TomlReader& file, const std::string& origin, Values& knobs) {
   reader.finish();
 }
 
-// The patterns that a scenario names; one where none is named, empty if one has to be chosen.
+// The patterns that a scenario names; without any, the usual pattern, or an empty name if a pattern must be
+// chosen.
 std::vector<std::string> read_patterns(TomlReader& reader, const Workload& workload) {
   if (reader.has("pattern")) {
     std::vector<std::string> patterns = reader.texts("pattern");
@@ -126,7 +127,7 @@ std::vector<std::string> read_patterns(TomlReader& reader, const Workload& workl
   return {std::string(workload.usual_pattern)};
 }
 
-// Ids tell the rows of `tritax measure` apart, in a table without quotes.
+// Ids identify the rows of `tritax measure`, in a table without quotes.
 void check_id(const Scenario& scenario) {
   if (scenario.id.empty()) throw UserError(fmt::format("{}: this scenario has no 'id'", scenario.where));
   if (scenario.id.front() == '#' || scenario.id.find_first_of(",\"") != std::string::npos) {

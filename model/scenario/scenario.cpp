@@ -42,7 +42,7 @@ const Pattern& pattern_of(const Scenario& scenario) {
 }
 
 std::string scenario_key(const Scenario& scenario) {
-  // What the machine decides differs from the same value as somebody's wish.
+  // A default of the machine and the same value given by a user are different.
   std::string given;
   for (std::size_t i = 0; i < scenario.knobs.columns(); ++i) given += scenario.knobs.given_at(i) ? '1' : '0';
   std::string machine = scenario.machine;

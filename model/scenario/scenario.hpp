@@ -1,7 +1,7 @@
-// Scenarios: what a user wants predicted, as text in a TOML file. Format: docs/scenarios.md.
+// Scenarios describe in a TOML file what a user wants to predict. Format: docs/scenarios.md.
 //
-// A scenario names a machine and a workload with the values of its fields, and mostly a pattern with knobs.
-// Each becomes a tile schedule (`build_scenario`), so one simulator predicts them all.
+// A scenario names a machine, a workload with the values of its fields, and usually a pattern with knobs.
+// `build_scenario` turns a scenario into a tile schedule, so one simulator predicts all scenarios.
 #pragma once
 
 #include <string>
@@ -19,36 +19,38 @@ struct Scenario {
   std::string id;
   std::string title;
   std::string machine;                   // a shipped name or a path
-  std::vector<ParameterChange> changes;  // of the machine, asked for on the command line
+  std::vector<ParameterChange> changes;  // of the machine, from the command line
   Problem problem;
   std::string pattern;  // empty: not chosen yet, only `advise` can run it
-  Values knobs;         // those that were given; `resolved_knobs` asks the machine for the others
+  Values knobs;         // given knobs; `resolved_knobs` adds the defaults of the machine
   std::string where;    // "file:line", for messages; empty: not from a file
 };
 
-// A scenario of a problem with nothing else given.
+// A scenario with a problem only.
 Scenario scenario_of(Problem problem);
 
-// What to put in front of messages about a scenario: "file:line: scenario "id": ", or less if there is less.
+// Prefix of messages about a scenario: "file:line: scenario "id": ", without the parts that the scenario does
+// not have.
 std::string place_of(const Scenario& scenario);
 
-// The machine that a scenario names, changed as it says. Throws UserError that begins with the scenario's
+// The machine of a scenario, with the scenario's changes. Throws UserError that begins with the scenario's
 // place.
 Machine find_machine_of(const Scenario& scenario);
 
-// The knobs with the defaults of the machine where nothing was given.
+// The knobs of the scenario; knobs that are not given have the defaults of the machine.
 Values resolved_knobs(const Scenario& scenario, const Machine& machine);
 
-// The pattern that it names. Throws UserError, with its place, when it names none or there is no such.
+// The pattern of a scenario. Throws UserError with the scenario's place if there is no pattern, or no such
+// pattern.
 const Pattern& pattern_of(const Scenario& scenario);
 
-// Everything that decides a prediction as one line of text, without id, title and place: equal keys, equal
-// schedules.
+// One line of text with everything that decides a prediction, without id, title and place: equal keys mean
+// equal schedules.
 std::string scenario_key(const Scenario& scenario);
 
 // Reads the [[scenario]] tables of a file. Throws UserError with file, line, key, value and what is allowed:
 // syntax, unknown keys (nearest name offered), values outside their range, unknown workloads and patterns,
-// ids used twice. Machines are not looked up. A shipped name ("llm") is a path too.
+// ids used twice. Machines are not looked up. `path` may be a shipped name ("llm").
 std::vector<Scenario> read_scenarios(const std::string& path);
 
 // Names of the scenario files that come with the program, sorted.

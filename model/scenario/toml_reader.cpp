@@ -62,8 +62,8 @@ const toml::node* TomlReader::find(std::string_view key) {
 
 bool TomlReader::has(std::string_view key) { return find(key) != nullptr; }
 
-// A key of the tables that is probably meant to be `key`. Short keys differ by one letter anyway ("m", "n"),
-// so that only their case can be wrong.
+// A key of the tables that is probably a misspelt `key`. Short keys ("m", "n") always differ by one letter,
+// so only a wrong case counts.
 std::string TomlReader::misspelt(std::string_view key) const {
   std::vector<std::string> names;
   for (const toml::table* table : chain_) {

@@ -1,9 +1,9 @@
-// Typed reading of a TOML table with messages that a user can act on. Internal: include it from .cpp files
-// only, since it pulls in toml++.
+// Reads typed values from a TOML table, with messages that a user can act on. Internal: include it from .cpp
+// files only, since it pulls in toml++.
 //
-// A reader looks a key up in a chain of tables, the first that has it wins: an entry's own table, then the
-// defaults of its file. Every key that the program asks for is remembered, so `finish` can refuse the keys
-// that nobody asked for and offer the nearest known one.
+// A reader looks up a key in a chain of tables and takes the first table that has the key: an entry's own
+// table, then the defaults of the file. The reader remembers every requested key, so `finish` can refuse keys
+// that were never requested and offer the nearest known key.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,8 @@ std::string read_text_file(const std::string& path);
 
 class TomlReader {
  public:
-  // `chain` holds the tables, most specific first; null pointers are skipped. `what` names the thing in
-  // messages
-  // ("scenario", "entry").
+  // `chain` holds the tables, most specific first; null pointers are skipped. `what` names the entry in
+  // messages ("scenario", "entry").
   TomlReader(std::vector<const toml::table*> chain, std::string origin, std::string what);
 
   const std::string& origin() const { return origin_; }
@@ -39,7 +38,7 @@ class TomlReader {
   // All throw UserError: wrong type, out of range, and, without a fallback, missing.
   std::string text(std::string_view key);
   std::string text_or(std::string_view key, std::string fallback);
-  // `allowed` says in messages what is allowed, where that is not just `low` to `high`.
+  // `allowed` describes the allowed values in messages if they are not just `low` to `high`.
   std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high,
                        std::string_view allowed = {});
   std::int64_t integer_or(std::string_view key, std::int64_t low, std::int64_t high, std::int64_t fallback,
@@ -64,7 +63,7 @@ class TomlReader {
   // The tables under `key`, in chain order.
   std::vector<const toml::table*> tables(std::string_view key);
 
-  // Refuses every key of every table of the chain that nobody asked for.
+  // Refuses every key of every table of the chain that was never requested.
   void finish() const;
 
  private:

@@ -22,7 +22,7 @@ std::string toml_string(std::string_view text) {
 std::string value_text(const Values& values, std::size_t spec) {
   const Spec& one = values.specs()[spec];
   if (one.kind == ValueKind::name) return toml_string(text_of(values, spec));
-  if (one.kind == ValueKind::file) {  // which holds wherever the scenario is kept
+  if (one.kind == ValueKind::file) {  // an absolute path: the scenario file may move
     return toml_string(std::filesystem::absolute(text_of(values, spec)).lexically_normal().string());
   }
   if (one.columns() == 1) return text_of(values, spec);

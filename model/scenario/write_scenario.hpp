@@ -1,4 +1,4 @@
-// Scenarios as TOML, for the reader of scenario.hpp.
+// Writes scenarios as TOML, for the reader of scenario.hpp.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace tritax {
 
 // One [[scenario]] table: id, title if there is one, machine, workload, every field, the pattern and the
-// knobs that were given. Read again it is the same scenario, but for `where`.
+// given knobs. Reading the table gives the same scenario, except for `where`.
 std::string write_scenario(const Scenario& scenario);
 
 }  // namespace tritax

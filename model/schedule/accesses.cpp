@@ -11,17 +11,17 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kMaxSide = std::numeric_limits<std::int32_t>::max();  // of a buffer
+constexpr std::int64_t kMaxSide = std::numeric_limits<std::int32_t>::max();  // rows or columns of a buffer
 
-// What is written to one buffer of one rank.
+// Summary of the writes to one buffer of one rank.
 struct WriteSummary {
   std::int64_t count = 0;
   std::int64_t rows = 0;  // sums over the groups of writes
   std::int64_t cols = 0;
 };
 
-// The rectangles written to one buffer in a grid of cells of about their size, so that a cell holds few of
-// them.
+// An index of the rectangles written to one buffer: a grid of cells of about the size of the rectangles, so
+// that a cell holds few rectangles.
 class RectIndex {
  public:
   RectIndex(const Buffer& buffer, const WriteSummary& writes)
@@ -118,7 +118,7 @@ class Collector {
     });
   }
 
-  // Groups what the last workgroup has written.
+  // Groups the writes of the last workgroup.
   void group_writes() {
     const auto place = [](const Access& access) {
       return std::tuple(access.rank, access.buffer, access.kind, access.rect.row, access.rect.col,
@@ -138,7 +138,7 @@ class Collector {
     of_workgroup_.clear();
   }
 
-  // Of a buffer into which nobody writes.
+  // Whether inputs fill a region of a buffer without writes.
   bool is_input(const Region& read) const {
     if (schedule_.inputs.empty()) return true;
     for (const Input& input : schedule_.inputs) {
@@ -158,8 +158,8 @@ class Collector {
     }
   }
 
-  // Whoever adds needs what it adds to, in whatever order with others who add. A buffer that nobody stores to
-  // is filled from outside, unless the schedule says what is.
+  // An atomic addition needs the values that it adds to, in any order with other additions. A buffer without
+  // stores is filled from outside, unless the schedule lists its inputs.
   void add_addition(OpPoint at, const Region& region) {
     if (stored_[slot(region.rank, region.buffer)] || !is_input(region)) {
       accesses_.reads.push_back(
@@ -169,13 +169,14 @@ class Collector {
 
   const SyncGraph& graph_;
   const Schedule& schedule_;
-  std::vector<bool> written_;         // by rank and buffer, whether anything writes there …
-  std::vector<bool> stored_;          // … other than by adding
-  std::vector<Access> of_workgroup_;  // writes of the workgroup at hand
+  std::vector<bool> written_;         // by rank and buffer: whether there are writes …
+  std::vector<bool> stored_;          // … other than additions
+  std::vector<Access> of_workgroup_;  // writes of the current workgroup
   Accesses accesses_;
 };
 
-// Finds the groups of writes that meet one access; every group once, although it may lie in several cells.
+// Finds the groups of writes that overlap one access; every group once, although a group may lie in several
+// cells.
 class WriteFinder {
  public:
   WriteFinder(const std::vector<WriteGroup>& writes, const std::vector<Buffer>& buffers)
@@ -213,7 +214,7 @@ class WriteFinder {
 
  private:
   const std::vector<WriteGroup>& writes_;
-  std::vector<std::uint64_t> seen_;  // by group: the search that has visited it last
+  std::vector<std::uint64_t> seen_;  // by group: the last search that visited it
   std::uint64_t search_ = 0;
   std::map<std::pair<std::int16_t, std::int16_t>, RectIndex> indices_;
 };
@@ -239,7 +240,7 @@ bool both_add(const Access& first, const Access& second) {
   return first.kind == AccessKind::atomic_add && second.kind == AccessKind::atomic_add;
 }
 
-// Pairs of groups that meet, first <= second, do not commute, and of which `counts` says that they count.
+// Pairs of groups, first <= second, that overlap, do not commute, and satisfy `counts`.
 template <typename Counts>
 std::vector<Conflict> meeting_writes(const SyncGraph& graph, const Accesses& accesses, Counts counts) {
   std::vector<Conflict> conflicts;

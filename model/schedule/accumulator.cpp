@@ -68,7 +68,7 @@ void Accumulator::meet(const Accumulator& before) {
   }
 }
 
-// The rows of a sparse_product go to the same rows of a buffer of one column.
+// Rows of a sparse_product must be written to the same rows of a buffer of one column.
 std::string Accumulator::fault_of_rows(const Rect& rect) const {
   if (rect.cols == 1 && rect.row >= row_ && rect.row + rect.rows <= row_ + rows_) return {};
   return fmt::format("rows [{}, {}) of {} columns while the accumulator holds rows [{}, {}) of one", rect.row,

@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-// Indices of the schedule are 16 bit to keep an operation small; a wrapped index would name the wrong thing.
+// Indices of the schedule have 16 bits to keep operations small; a wrapped index would name another object.
 std::int16_t narrow(std::int64_t value) {
   TRITAX_ASSERT(
       value >= std::numeric_limits<std::int16_t>::min() && value <= std::numeric_limits<std::int16_t>::max(),
@@ -34,8 +34,8 @@ Op copy_of(std::int16_t buffer, Rect rect, int rank, std::int16_t src_buffer, st
   return op;
 }
 
-// Brings the operations into the order of kernels, workgroups and items, for builders that went back to an
-// earlier kernel, or to workgroups.
+// Sorts the operations by kernels, workgroups and items, for callers that returned to an earlier kernel, or
+// from items to workgroups.
 void order_by_kernel(Schedule& schedule) {
   std::uint32_t expected = 0;
   bool ordered = true;
@@ -64,7 +64,7 @@ void order_by_kernel(Schedule& schedule) {
   schedule.ops = std::move(ops);
 }
 
-thread_local std::vector<Op> recycled;  // only for its memory
+thread_local std::vector<Op> recycled;  // only its memory is used
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Builder of tile schedules: names in, indices out. Patterns use it; nothing else is needed to write a
-// schedule in C++.
+// Builds tile schedules: takes names, returns indices. Patterns use the builder; a C++ program needs nothing
+// else to write a schedule.
 //
 //   ScheduleBuilder b("my pattern", ranks);
 //   auto c = b.buffer({"C", DType::fp16, m, n, 256, 256});
@@ -20,15 +20,15 @@
 
 namespace tritax {
 
-// Operations and workgroups of all ranks together that a schedule may have; 16384³ with 128×128 tiles on 8
-// GPUs has 0.2 million. Far more would fill memory, and be simulated for hours.
+// Most operations, and most workgroups, of a schedule over all ranks; 16384³ with 128×128 tiles on 8 GPUs has
+// 0.2 million. Far more would fill memory and take hours to simulate.
 inline constexpr std::size_t kMostScheduled = std::size_t{8} << 20;
 
-// Whoever builds many schedules gives each one back when it is done with it: the next that the same thread
-// builds then need not ask the system for its memory, tens of megabytes of pages that it would zero first.
+// Returns the memory of a finished schedule for the next schedule of the same thread. A caller that builds
+// many schedules saves the system's allocation and zeroing of tens of megabytes per schedule.
 void recycle(Schedule&& schedule);
 
-// Throws UserError once there are more than kMostScheduled operations or workgroups.
+// Throws UserError at more than kMostScheduled operations or workgroups.
 class ScheduleBuilder {
  public:
   ScheduleBuilder(std::string name, int ranks);
@@ -36,41 +36,42 @@ class ScheduleBuilder {
   std::int16_t buffer(Buffer buffer);
   std::int16_t flags(std::string name, std::int32_t count);
   std::int16_t sparse(std::shared_ptr<const SparseMatrix> matrix);
-  void reserve(std::size_t operations);  // how many to expect, if that is known
-  std::int32_t kernel(Kernel kernel);    // its workgroups are added with workgroup()
+  void reserve(std::size_t operations);  // expected number, if known
+  std::int32_t kernel(Kernel kernel);    // workgroup() adds its workgroups
   void result(std::int16_t buffer);
 
-  // What the run starts from and what it must end with; see reference.hpp. A region may be on kEveryRank.
+  // Inputs of the run, and values that the run must end with; see reference.hpp. A region may be on
+  // kEveryRank.
   Region whole(std::int16_t buffer, int rank = kEveryRank) const;
-  void input(Region region, InputValues values = InputValues::own);  // of a group of its own
+  void input(Region region, InputValues values = InputValues::own);  // in a new group
   void expect_product(Region to, Region a, Region b, bool add = false);
   void expect_copy(Region to, Region a, bool add = false);
   void expect_sum(Region to, Region a, bool add = false);
-  // to = softmax(q·kᵀ/√d)·v; `limit` and `group` as of ReferenceOp.
+  // to = softmax(q·kᵀ/√d)·v; `limit` and `group` as in ReferenceOp.
   void expect_attention(Region to, Region q, Region k, Region v, std::int32_t limit = 0,
                         std::int32_t group = 1);
-  // to = A·x of a sparse matrix.
+  // to = A·x with a sparse matrix A.
   void expect_sparse_product(Region to, std::int16_t sparse, Region values, Region x);
-  // to = rms_norm(a) · weights, of one row.
+  // to = rms_norm(a) · weights, with one row of weights.
   void expect_rms_norm(Region to, Region a, Region weights);
-  // With their inputs: C = A·[B_0 … B_{W-1}] on every rank, see reference.hpp; every rank's shard, one below
-  // the other, on every rank.
+  // References with their inputs. C = A·[B_0 … B_{W-1}] on every rank, see reference.hpp; and the shards of
+  // all ranks, stacked by rows, on every rank.
   void expect_column_blocks(std::int16_t a, std::int16_t b, std::int16_t c);
   void expect_gathered_rows(std::int16_t shard, std::int16_t gathered);
 
   // Starts the next workgroup of `kernel`; the following operations belong to it.
   void workgroup(std::int32_t kernel);
 
-  // Starts the next item of `kernel`, likewise, and returns its number; its workgroups draw it by
+  // Starts the next item of `kernel` in the same way, and returns its number; workgroups draw items by
   // claim_items().
   std::int32_t item(std::int32_t kernel);
 
   void matmul(std::int16_t a, std::int16_t b, Rect rect, std::int32_t k_begin, std::int32_t k_end);
-  // Queries `q`[rect] with the keys [k_begin, k_end), which see no further than `mask` says; `column` is
-  // where their head begins in k and v. See schedule.hpp.
+  // Queries `q`[rect] with the keys [k_begin, k_end), limited by `mask`; `column` is the first column of the
+  // head in k and v. See schedule.hpp.
   struct Mask {
-    std::int32_t limit = 0;  // the first row of k that the first rows of the tile do not see; 0: they see all
-    std::int32_t group = 1;  // rows of the tile for which that is the same
+    std::int32_t limit = 0;  // first row of k that the first rows of the tile do not see; 0: all visible
+    std::int32_t group = 1;  // rows of the tile with the same limit
   };
   void attend(std::int16_t q, Rect rect, std::int16_t k, std::int16_t v, std::int32_t column,
               std::int32_t k_begin, std::int32_t k_end, Mask mask);
@@ -78,7 +79,7 @@ class ScheduleBuilder {
               std::int32_t k_begin, std::int32_t k_end) {
     attend(q, rect, k, v, column, k_begin, k_end, Mask{});
   }
-  // Rows [row, row + rows) of a sparse matrix times x, of the nonzeros [k_begin, k_end); `lanes` counts for
+  // Rows [row, row + rows) of a sparse matrix times x, over the nonzeros [k_begin, k_end); `lanes` is used by
   // LaneSharing::vector and group.
   struct SparseRange {
     std::int32_t row = 0, rows = 0;
@@ -86,7 +87,8 @@ class ScheduleBuilder {
   };
   void sparse_product(std::int16_t sparse, std::int16_t values, std::int16_t x, SparseRange range,
                       LaneSharing sharing, std::int32_t lanes = 1);
-  // Merges a partial: results in all columns of rect but the last, which holds their log-sum-exps.
+  // Merges a partial result: the last column of rect holds the log-sum-exps, the other columns hold the
+  // results.
   void combine(std::int16_t buffer, Rect rect, int rank);
   void load(std::int16_t buffer, Rect rect, int rank);
   void store(std::int16_t buffer, Rect rect, int rank);
@@ -97,25 +99,25 @@ class ScheduleBuilder {
   void atomic_add(std::int16_t buffer, Rect rect, int rank);
   void signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
               LockProtocol protocol, MemoryOrder order = MemoryOrder::release);
-  // A signal that sets the counter, to 0 for example, whatever it holds.
+  // A signal that sets the counter, for example to 0, instead of adding.
   void set_flag(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
                 LockProtocol protocol, MemoryOrder order = MemoryOrder::release);
   void wait(std::int16_t flag, std::int32_t index, std::int32_t value, Scope scope, LockProtocol protocol);
   void barrier();
   void claim(std::int16_t flag, std::int32_t index, std::int32_t limit, std::int32_t skip_operations);
-  // Runs items [first, first + count) of the kernel, in turn with all who claim them from this counter.
+  // Runs items [first, first + count) of the kernel; all workgroups that claim from this counter take turns.
   void claim_items(std::int16_t flag, std::int32_t index, std::int32_t first, std::int32_t count);
 
   void launch(int rank, std::int32_t kernel, std::int32_t stream = 0);
   void graph_launch(int rank, Graph graph);
   void host(int rank, HostOpKind kind, std::int32_t stream = 0);
-  // A copy engine of `rank` copies a rectangle of `from_rank` to one of the same shape of `to_rank`, in its
-  // turn in `stream`. Events belong to the rank.
+  // A copy engine of `rank` copies a rectangle of `from_rank` to a rectangle of the same shape of `to_rank`,
+  // in stream order. Events belong to the rank.
   void host_copy(int rank, std::int32_t stream, std::int16_t buffer, Rect rect, int to_rank,
                  std::int16_t src_buffer, std::int32_t src_row, std::int32_t src_col, int from_rank);
   void record_event(int rank, std::int32_t event, std::int32_t stream = 0);
   void wait_event(int rank, std::int32_t event, std::int32_t stream = 0);
-  void host_work(int rank, std::string_view label, double duration_ns = -1);  // negative: as the machine says
+  void host_work(int rank, std::string_view label, double duration_ns = -1);  // negative: from the machine
 
   // Moves the schedule out; the builder is empty afterwards.
   Schedule finish();
@@ -128,7 +130,7 @@ class ScheduleBuilder {
 
   Schedule schedule_;
   std::int32_t current_kernel_ = -1;
-  bool in_item_ = false;  // else in a workgroup
+  bool in_item_ = false;  // otherwise in a workgroup
   std::size_t workgroups_ = 0;
 };
 

@@ -59,7 +59,8 @@ std::vector<Finding> check_schedule(const Schedule& schedule, std::size_t limit)
   if (findings.empty()) {
     const SyncGraph graph(schedule);
     check_progress(graph, findings);
-    // What is never reached is not ordered either; those messages would only hide the cause.
+    // Operations that are never reached have no order either; messages about their order would only hide the
+    // cause.
     if (findings.empty()) {
       check_order(graph, findings);
     }

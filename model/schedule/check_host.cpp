@@ -1,4 +1,4 @@
-// References out of range and operations without meaning in host programs and graphs.
+// Checks host programs and graphs for references out of range and operations without meaning.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -136,7 +136,7 @@ class HostChecker {
 
   const Schedule& schedule_;
   Findings& findings_;
-  std::set<std::int32_t> recorded_;  // events of the host program at hand
+  std::set<std::int32_t> recorded_;  // events of the current host program
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Whether what a kernel of a library is looked up by can be: model/cost/kernel_rates.hpp divides by some of
-// it, and relies on the rest.
+// Checks the values by which a library kernel is looked up: model/cost/kernel_rates.hpp divides by some of
+// these values and relies on the others.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace {
 
 constexpr double kMostBytes = 1e18;
 
-// No rate without bytes.
+// Routines whose rate needs bytes.
 bool needs_bytes(LibraryRoutine routine) {
   return routine == LibraryRoutine::posts || routine == LibraryRoutine::dispatches;
 }
 
-// A collective has ranks that share its bytes and channels that share its rate.
+// Counts that a routine needs: the ranks of a collective share its bytes, the channels share its rate.
 bool needs(LibraryRoutine routine, std::int32_t LibraryKernel::*count) {
   if (count == &LibraryKernel::ranks) return is_collective(routine) || routine == LibraryRoutine::posts;
   if (count == &LibraryKernel::channels) {

@@ -1,5 +1,5 @@
-// Sizes that nobody could hold, and counters that would overflow: what has to be known before anyone
-// allocates anything for a schedule.
+// Checks sizes that exceed any memory, and counters that would overflow, before memory for a schedule is
+// allocated.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -19,23 +19,23 @@ namespace {
 
 using Kind = Finding::Kind;
 
-// A side and the side of its tile add up within 32 bits.
+// The sum of a side and the side of its tile fits in 32 bits.
 constexpr std::int32_t kLargestSide = 1 << 30;
 // Numbers of flag arrays have 16 bits, and the simulator adds an array for tile dependences (relax.hpp).
 constexpr std::size_t kMaxFlagArrays = std::numeric_limits<std::int16_t>::max();
 constexpr std::size_t kMaxBuffers = std::size_t{std::numeric_limits<std::int16_t>::max()} + 1;
 constexpr std::int32_t kMaxCounters = 1 << 24;  // of a flag array
-// All ranks of a schedule together, as the simulator keeps them: about 1.5 GB each.
+// Over all ranks of a schedule, as the simulator stores them: each limit takes about 1.5 GB.
 constexpr std::int64_t kMaxAllCounters = std::int64_t{1} << 27;
 constexpr std::int64_t kMaxTiles = std::int64_t{1} << 26;
-// Workgroups, items and operations, every launch counted: the checker's graph has as many points.
+// Workgroups, items and operations, counted per launch: the checker's graph has as many points.
 constexpr std::uint64_t kMaxExecuted = std::uint64_t{1} << 28;
 // A counter has 32 bits on the GPU; values are signed here.
 constexpr std::int64_t kMaxCounter = std::numeric_limits<std::int32_t>::max();
 
 bool is_side(std::int32_t side) { return side >= 1 && side <= kLargestSide; }
 
-// Of what there are too many is not looked at one by one.
+// If a count is too large, its elements are not checked one by one.
 bool check_counts(const Schedule& schedule, Findings& findings) {
   const auto check = [&](std::string_view what, std::size_t count, std::size_t most) {
     if (count <= most) return;
@@ -76,7 +76,7 @@ void check_counters(const Schedule& schedule, Findings& findings) {
   }
 }
 
-// Buffers whose tiles are followed one by one: matmul operands are not.
+// Buffers whose tiles are tracked individually: matmul operands are not.
 std::vector<char> followed_buffers(const Schedule& schedule) {
   std::vector<char> followed(schedule.buffers.size(), 0);
   const auto add = [&](std::int16_t buffer) {
@@ -190,7 +190,7 @@ void check_overflow(const SyncGraph& graph, Findings& findings) {
     const std::string what = fmt::format(
         "adds to {}, whose signals and claims add up to {}; a counter of 32 bits holds at most {}",
         describe_flag(graph.schedule(), cell.flag, cell.index, cell.rank), cell.total, kMaxCounter);
-    // Claims and items add one each, so there are signals.
+    // Claims and items add 1 each and cannot overflow alone, so there are signals.
     findings.add(Kind::out_of_range, graph.describe_vertex(cell.signals.back()), what);
   }
 }

@@ -1,4 +1,4 @@
-// Reads of data that nothing orders behind its writes.
+// Checks reads of data that nothing orders after the writes of the data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Finding::Kind;
 
-// How the writes of every conflict stand to its read.
+// Order between the writes and the read of every conflict.
 std::vector<Sides> order_conflicts(const SyncGraph& graph, const Accesses& accesses) {
   std::vector<SideQuery> queries;
   queries.reserve(accesses.read_write.size());

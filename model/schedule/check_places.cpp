@@ -1,29 +1,31 @@
-// Deadlocks for want of room on the compute units.
+// Checks for deadlocks caused by lack of room on the compute units.
 //
-// Who has a place keeps it until it ends, so a workgroup that spins can keep out the one that would release
-// it, also by way of other kernels and ranks. The schedule is executed without time, and a workgroup begins
-// only if its place is certain: if it finds room beside all of its rank that may spin for ever as far as is
-// known so far. What such an execution reaches is reached in every execution, by induction: once all that has
-// been reached before has happened, only those that may spin still hold places, the dispatcher leaves no room
-// empty that somebody waits for, and so the workgroup has its place. The rest may deadlock, and is refused.
+// A workgroup keeps its place until it ends, so a spinning workgroup can block the workgroup that would
+// release it, also via other kernels and ranks. The schedule is executed without time, and a workgroup begins
+// only if its place is certain: it finds room beside all workgroups of its rank that may still spin for ever.
+// By induction every execution reaches what this execution reaches: once all earlier events have happened,
+// only workgroups that may spin hold places, the dispatcher leaves no room empty that a workgroup waits for,
+// and so the workgroup gets its place. The rest may deadlock and is refused.
 //
-// The workgroups of a gang (Placement::gang) begin together: the place of one is certain if those of all are.
+// The workgroups of a gang (Placement::gang) begin together: the place of one workgroup is certain if the
+// places of all are.
 //
-// A workgroup may spin for ever while one of its waits, or of the items that it may draw, is for something
-// not yet reached. Against kernel T it is left out if its own kernel
-//  * is of the same stream, or starts only after all of T that has no place yet has begun;
-//  * is served after T: of a later turn, needing all that T needs, and either T finds room wherever it does
-//    and is no gang, or T finds the GPU empty (whoever runs beside T is served after it) and fills the places
-//    that it leaves;
-//  * shares a stream with another kernel that spins meanwhile. All choices of one kernel a stream are tried
-//    if they are few; else all count together, which refuses more than can deadlock.
+// A workgroup may spin for ever while one of its waits, or a wait of an item that it may draw, is for an
+// event that is not yet reached. For kernel T such a workgroup is ignored if its own kernel
+//  * is in the same stream, or starts only after all workgroups of T without a place have begun;
+//  * is served after T: it has a later turn, needs all that T needs, and either T finds room wherever the
+//    kernel does and is not a gang, or T finds the GPU empty (every kernel that runs beside T is served after
+//    T) and fills the places that it leaves itself;
+//  * shares a stream with another kernel that spins at that time. All choices of one kernel per stream are
+//    tried if there are few; otherwise all kernels count together, which also refuses some schedules without
+//    deadlock.
 //
-// Turns. A GPU serves kernels of independent streams in no order that it promises. First nobody has a turn,
-// and the rule of those that are served later says nothing: what passes holds in every order. Else kernels
-// take turns as they are launched, and by streams in every permutation: streams are counted on each rank by
-// their first launch, and all ranks permute alike, for a rank that serves another kernel first than its peers
-// is what collectives rule out. A kernel then waits until those of earlier turns have started that do not
-// depend on it.
+// Turns. A GPU guarantees no order between kernels of independent streams. The first check has no turns, so
+// the rule of later service does not apply: a pass holds in every order. If it fails, kernels take turns as
+// they are launched, and by streams in every permutation: streams are numbered on each rank by their first
+// launch, and all ranks use the same permutation, because collectives rule out that a rank serves another
+// kernel first than its peers. A kernel then waits until kernels of earlier turns that do not depend on it
+// have started.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,9 +47,9 @@ namespace {
 using Runs = std::vector<std::uint32_t>;
 
 constexpr std::size_t kMostChoices = 64;
-constexpr std::size_t kMostStreams = 5;  // of which all permutations are tried
+constexpr std::size_t kMostStreams = 5;  // most streams for which all permutations are tried
 
-using Turns = std::vector<std::uint64_t>;  // by run, less comes first; empty: nobody has a turn
+using Turns = std::vector<std::uint64_t>;  // by run, a smaller number comes first; empty: no turns
 
 class PlaceChecker {
  public:
@@ -69,7 +71,7 @@ class PlaceChecker {
     }
   }
 
-  // Whether all that starts ends.
+  // Whether every workgroup that starts also ends.
   bool check() {
     for (bool more = true; more;) {
       close_waits(execution_.advance());
@@ -84,7 +86,8 @@ class PlaceChecker {
     return true;
   }
 
-  // After a check that failed. One finding: the others follow from it. `names_turns`: with who starts first.
+  // Reports a failed check as one finding: other findings would follow from it. `names_turns`: names the
+  // kernel that starts first.
   void report(bool names_turns, Findings& findings) {
     std::uint32_t stuck = kNoVertex;
     std::uint32_t wait = kNoVertex;
@@ -100,7 +103,7 @@ class PlaceChecker {
         (is_gang(stuck) ? fmt::format(" as a whole ({} workgroups)", size_of(stuck))
                         : fmt::format(" workgroup {}", first_without_place(stuck) - first_of(stuck)));
     const std::string why = describe_holders(stuck, names_turns);
-    if (wait == kNoVertex) {  // nobody needs this very workgroup, as far as is certain
+    if (wait == kNoVertex) {  // no certain need for this workgroup
       findings.add(Finding::Kind::resources, begin,
                    fmt::format("may never get a place on {}: {}", gpu_.name, why));
       return;
@@ -140,7 +143,7 @@ class PlaceChecker {
     }
   }
 
-  // A wait of an item may be that of any workgroup which claims from its queue.
+  // A wait of an item may be executed by any workgroup that claims from the queue.
   void open_wait(std::uint32_t wait) {
     const std::uint32_t owner = graph_.vertices()[wait].owner;
     const std::uint32_t queue = graph_.workgroups()[owner].queue;
@@ -166,7 +169,7 @@ class PlaceChecker {
     spinning_[graph_.workgroups()[workgroup].run] -= --open_waits_[workgroup] == 0 ? 1 : 0;
   }
 
-  // True if any workgroup got one.
+  // True if any workgroup got a place.
   bool give_certain_places(std::uint32_t run) {
     std::vector<char> certain = places_beside(run, spinning_on_rank_of(run));
     if (std::find(certain.begin(), certain.end(), 0) != certain.end()) {
@@ -190,8 +193,9 @@ class PlaceChecker {
     return any;
   }
 
-  // By workgroup of `run`: does it find room once those that may spin in `holders` and, before it in its own
-  // kernel, have taken theirs? Others of its kernel end and leave theirs, but all of a gang begin at once.
+  // By workgroup of `run`: whether it finds room after the workgroups of `holders` that may spin, and the
+  // earlier ones of its own kernel that may spin, have taken their places. Other workgroups of its kernel end
+  // and free their places, except that all workgroups of a gang begin at once.
   std::vector<char> places_beside(std::uint32_t run, const Runs& holders) const {
     ResidentWorkgroups resident(gpu_);
     for (const std::uint32_t holder : holders) {
@@ -230,7 +234,7 @@ class PlaceChecker {
     return runs;
   }
 
-  // Those that may keep `run` from a place at the same time.
+  // Sets of runs that may block a place for `run` at the same time.
   std::vector<Runs> choices_of_holders(std::uint32_t run) {
     std::map<std::int32_t, Runs> by_stream;
     Runs all;
@@ -275,8 +279,8 @@ class PlaceChecker {
            ((!is_gang(run) && fits_wherever(gpu_, kernel_of(run), kernel_of(other))) || finds_empty_gpu(run));
   }
 
-  // True if `run` has the earlier turn, and whatever its start needs that of `other` needs as well. Its
-  // launch may be later: `other` then waits for it, unless it depends on `other`.
+  // True if `run` has the earlier turn and the start of `other` needs everything that the start of `run`
+  // needs. The launch of `run` may be later: then `other` waits for `run`, unless `run` depends on `other`.
   bool starts_first(std::uint32_t run, std::uint32_t other) {
     if (turns_.empty() || turns_[run] >= turns_[other]) return false;
     const std::vector<bool>& past = past_of_start(other);
@@ -315,7 +319,7 @@ class PlaceChecker {
     return static_cast<std::uint32_t>(std::find(first, first + size_of(run), 0) - has_place_.begin());
   }
 
-  // A wait of another workgroup behind `begin`, as few steps away as any.
+  // The nearest wait of another workgroup after `begin`, by number of edges.
   std::uint32_t nearest_wait_for(std::uint32_t begin) const {
     std::vector<char> seen(graph_.vertices().size(), 0);
     std::deque<std::uint32_t> queue{begin};
@@ -360,7 +364,7 @@ class PlaceChecker {
            describe_other_order(run, holders) + (names_turns ? describe_turns(run, holders) : "");
   }
 
-  // Who comes before whom, where that decides.
+  // Describes which kernel starts before which, if the order decides.
   std::string describe_turns(std::uint32_t run, const Runs& holders) const {
     for (const std::uint32_t holder : holders) {
       if (turns_.empty() || turns_[holder] >= turns_[run]) continue;
@@ -372,7 +376,7 @@ class PlaceChecker {
     return "";
   }
 
-  // Where another rank launches the same kernels the other way round.
+  // Describes another rank that launches the same kernels in the opposite order, if any.
   std::string describe_other_order(std::uint32_t run, const Runs& holders) const {
     const std::vector<Run>& runs = graph_.runs();
     const auto same_kernels = [&](std::uint32_t one, std::uint32_t other) {
@@ -397,7 +401,7 @@ class PlaceChecker {
   const Gpu& gpu_;
   const Turns turns_;
   Execution execution_;
-  std::vector<std::uint32_t> open_waits_;     // by workgroup run: waits for what is not certain
+  std::vector<std::uint32_t> open_waits_;     // by workgroup run: waits for uncertain events
   std::vector<char> has_place_;               // by workgroup run
   std::vector<std::uint32_t> spinning_;       // by run: workgroups with open waits
   std::vector<std::uint32_t> without_place_;  // by run: workgroups
@@ -405,7 +409,7 @@ class PlaceChecker {
   std::unordered_map<std::uint32_t, std::vector<bool>> past_of_start_;  // by run
 };
 
-// Of every rank and run the stream's place in the order of first launches.
+// The place of each run's stream in its rank's order of first launches.
 struct StreamPlaces {
   std::vector<std::uint32_t> of_run;
   std::uint32_t most = 0;  // streams of a rank
@@ -423,7 +427,7 @@ StreamPlaces stream_places(const SyncGraph& graph) {
   return places;
 }
 
-// As launched, then stream after stream: in every order of them, or backwards alone.
+// Turns as launched, then stream after stream: in every order of streams, or only backwards.
 std::vector<Turns> turns_to_try(const StreamPlaces& places) {
   const std::size_t runs = places.of_run.size();
   Turns turns(runs);
@@ -451,7 +455,7 @@ std::vector<Turns> turns_to_try(const StreamPlaces& places) {
 LaunchOrders check_places(const SyncGraph& graph, const Gpu& gpu, Findings& findings) {
   const StreamPlaces places = stream_places(graph);
   const LaunchOrders any = places.most > 1 ? LaunchOrders::every : LaunchOrders::one;
-  // Where nobody spins all find a place some time.
+  // Without spinning workgroups every workgroup finds a place some time.
   if (graph.events().empty() || PlaceChecker(graph, gpu, {}).check()) return any;
   const std::vector<Turns> all = turns_to_try(places);
   const Turns* failing = nullptr;

@@ -1,4 +1,4 @@
-// Waits that nothing can satisfy, and cycles of waits.
+// Checks for waits that nothing can satisfy, and for cycles of waits.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -68,8 +68,8 @@ void check_satisfiable(const SyncGraph& graph, Findings& findings) {
   }
 }
 
-// Claims count up a queue themselves, release nothing, and are no operations that a wait could be ordered
-// behind.
+// Claims increment the counter of a queue themselves and release nothing, so no wait can be ordered after a
+// claim.
 void check_queues(const SyncGraph& graph, Findings& findings) {
   for (const FlagCell& cell : graph.cells()) {
     if (cell.claims.empty() || (cell.signals.empty() && cell.events.empty())) {
@@ -108,7 +108,7 @@ void check_scopes(const SyncGraph& graph, Findings& findings) {
   }
 }
 
-// A setting that may come between a signal and who waits for it loses one or the other.
+// If a setting may come between a signal and a wait for it, the signal or the wait is lost.
 void check_races(const SyncGraph& graph, Findings& findings) {
   for (const FlagRace& race : graph.races()) {
     const Op& setting = graph.op_at(race.setting);
@@ -127,8 +127,8 @@ void check_races(const SyncGraph& graph, Findings& findings) {
   }
 }
 
-// What waits for what among the vertices that are never reached. Unlike in the order graph, an event here
-// depends on every signal that could have brought the counter on.
+// Dependences among the vertices that are never reached. Unlike in the order graph, an event here depends on
+// every signal that could have raised the counter.
 using StuckGraph = boost::adjacency_list<boost::vecS, boost::vecS, boost::directedS>;
 
 void add_event_edges(const SyncGraph& graph, const std::vector<char>& reached, std::uint32_t event,
@@ -140,7 +140,7 @@ void add_event_edges(const SyncGraph& graph, const std::vector<char>& reached, s
   const std::uint32_t vertex = graph.events()[event].vertex;
   if (place != cell.events.begin() && reached[graph.events()[*(place - 1)].vertex] == 0) {
     boost::add_edge(graph.events()[*(place - 1)].vertex, vertex,
-                    stuck);  // which has the edges of the signals
+                    stuck);  // which already has the edges of the signals
     return;
   }
   for (const std::uint32_t signal : cell.signals) {
@@ -150,8 +150,9 @@ void add_event_edges(const SyncGraph& graph, const std::vector<char>& reached, s
   }
 }
 
-// An item that nobody is sure to draw depends on the one before it, or else on those that may keep all who
-// claim from its queue, and on whoever has not come to it.
+// An item that is not certain to be drawn depends on the item before it. If that item was drawn, it depends
+// on the items that may occupy all workgroups of the queue, and on the workgroups that have not reached the
+// queue.
 void add_draw_edges(const SyncGraph& graph, const std::vector<char>& reached, std::uint32_t item,
                     StuckGraph& stuck) {
   const std::vector<WorkgroupRun>& runs = graph.workgroups();
@@ -169,7 +170,7 @@ void add_draw_edges(const SyncGraph& graph, const std::vector<char>& reached, st
   }
 }
 
-// Who has come to a queue goes on when all items have ended.
+// A workgroup that has reached a queue continues when all items have ended.
 void add_leave_edges(const SyncGraph& graph, const std::vector<char>& reached, std::uint32_t left,
                      StuckGraph& stuck) {
   const WorkQueue& queue = graph.queues()[graph.queue_of_claim(left - 1)];
@@ -256,7 +257,7 @@ void check_progress(const SyncGraph& graph, Findings& findings) {
   check_overflow(graph, findings);
   check_satisfiable(graph, findings);
   if (!findings.empty()) {
-    return;  // what can never be signalled would show up as cycles, too
+    return;  // events that are never signalled would also appear as cycles
   }
   const std::vector<char> reached = reached_vertices(graph);
   if (std::find(reached.begin(), reached.end(), 0) == reached.end()) {

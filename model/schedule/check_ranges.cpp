@@ -1,4 +1,4 @@
-// References out of range and operations without meaning: everything that can be said of one operation, one
+// Checks for references out of range and operations without meaning: all rules about one operation, one
 // workgroup or one host program alone.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -21,9 +21,9 @@ namespace {
 using Kind = Finding::Kind;
 
 constexpr std::int32_t kMaxMatrixTile = 65536;  // rows, columns or depth
-constexpr std::int32_t kMaxWaves = 64;          // of a workgroup; no GPU has more
+constexpr std::int32_t kMaxWaves = 64;          // per workgroup; no GPU has more
 constexpr double kMostStartNs = 3.6e12;         // an hour: the clock still resolves a thousandth of a ns
-constexpr double kLeastPayloadShare = 1e-3;     // below it times overflow
+constexpr double kLeastPayloadShare = 1e-3;     // smaller shares let times overflow
 
 bool in_range(std::int64_t index, std::size_t size) {
   return index >= 0 && index < static_cast<std::int64_t>(size);
@@ -116,7 +116,7 @@ class RangeChecker {
     }
   }
 
-  // Of a workgroup or an item.
+  // Checks a workgroup or an item.
   void check_program(std::size_t kernel, std::size_t program) {
     place_ = {kernel, program, 0};
     accumulator_ = empty_accumulator();
@@ -395,7 +395,7 @@ class RangeChecker {
     return false;
   }
 
-  // Every buffer has a first element.
+  // Whether the buffer exists: every buffer has a first element.
   bool check_buffer(std::int32_t buffer) { return check_tile(buffer, {0, 0, 1, 1}); }
 
   bool check_tile(std::int32_t buffer, const Rect& rect) {
@@ -420,7 +420,7 @@ class RangeChecker {
     return true;
   }
 
-  void refuse_quietly() { refused_ = true; }  // what is wrong has been said
+  void refuse_quietly() { refused_ = true; }  // the problem is already reported
 
   void refuse(Kind kind, std::string message) {
     refused_ = true;
@@ -435,7 +435,8 @@ class RangeChecker {
 
   const Schedule& schedule_;
   Findings& findings_;
-  // The last claim of the workgroup, one past the operations that it may skip, and what it found.
+  // The last claim of the workgroup, the end of the operations that it may skip, and the accumulator before
+  // them.
   struct Claim {
     std::size_t op = 0;
     std::size_t end = 0;
@@ -445,7 +446,7 @@ class RangeChecker {
   Place place_;
   Accumulator accumulator_;
   Claim claim_;
-  bool refused_ = false;  // the operation at hand
+  bool refused_ = false;  // the current operation
   std::vector<bool> sound_sparse_;
 };
 

@@ -1,4 +1,4 @@
-// Inputs and reference: regions out of range, shapes that do not fit, values that nobody knows.
+// Checks inputs and reference: regions out of range, shapes that do not fit, unknown values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,14 +16,14 @@ namespace {
 
 using Kind = Finding::Kind;
 
-constexpr std::size_t kMostInputs = 65536;  // and reference operations: all pairs of 256 ranks
+constexpr std::size_t kMostInputs = 65536;  // also of reference operations: all pairs of 256 ranks
 
 std::string ranks_in_words(std::int32_t rank) {
   return rank == kEveryRank ? "every rank" : fmt::format("rank {}", rank);
 }
 
-// Regions that have values, those of a buffer and a rank by their first rows: who asks for some rows of a
-// buffer in which thousands of blocks lie one below the other looks at few others.
+// Regions that have values, sorted by first row per buffer and rank: a query for some rows of a buffer with
+// thousands of stacked blocks visits few blocks.
 class FilledRegions {
  public:
   void add(const Region& region) {
@@ -32,7 +32,7 @@ class FilledRegions {
     filled.highest = std::max(filled.highest, region.rect.rows);
   }
 
-  // With kEveryRank: what is filled on every rank at once.
+  // With kEveryRank: only regions that are filled on every rank at once.
   void subtract_from(std::vector<Rect>& rests, std::int16_t buffer, std::int32_t rank) const {
     subtract_filled(rests, buffer, kEveryRank);
     if (rank != kEveryRank) subtract_filled(rests, buffer, rank);
@@ -41,7 +41,7 @@ class FilledRegions {
  private:
   struct Filled {
     std::multimap<std::int32_t, Rect> by_row;
-    std::int32_t highest = 0;  // rows of the highest
+    std::int32_t highest = 0;  // largest number of rows of a region
   };
 
   void subtract_filled(std::vector<Rect>& rests, std::int16_t buffer, std::int32_t rank) const {
@@ -77,7 +77,7 @@ class ReferenceChecker {
       name_operation(i);
       sound_ = check_regions(schedule_.reference[i]) && sound_;
     }
-    if (!sound_) return;  // which values are known can be asked of regions in range only
+    if (!sound_) return;  // known values need regions in range
     for (const Input& input : schedule_.inputs) known_.add(input.region);
     for (std::size_t i = 0; i < schedule_.reference.size() && !findings_.full(); ++i) {
       name_operation(i);
@@ -235,7 +235,7 @@ class ReferenceChecker {
     }
   }
 
-  // The first part of a region that has no values so far; empty if all has.
+  // The first part of a region without values so far; empty if there is none.
   Region unknown_part(const Region& region) const {
     std::vector<Rect> rests{region.rect};
     known_.subtract_from(rests, region.buffer, region.rank);
@@ -282,7 +282,7 @@ class ReferenceChecker {
 
   const Schedule& schedule_;
   Findings& findings_;
-  FilledRegions known_;  // inputs, and what the operations so far have written
+  FilledRegions known_;  // inputs, and regions written by the operations so far
   std::string where_;
   bool sound_ = true;  // all regions are in range and fit each other
 };

@@ -1,10 +1,10 @@
-// Findings that depend on a machine: ranks, memory, resources of a workgroup, and residency.
+// Checks a schedule on a machine: ranks, memory, resources of a workgroup, and residency.
 //
 // Residency, per rank:
 //  * all workgroups of a persistent kernel, or of a gang, must be resident at once;
-//  * so must persistent kernels that can run at the same time and of which one spins on flags that another
-//    one sets, also by way of other ranks;
-//  * no workgroup may be kept from its place by those that spin on it (check_places.cpp).
+//  * persistent kernels that can run at the same time must be resident together if one spins on flags that
+//    another sets, also via other ranks;
+//  * no workgroup may lose its place to workgroups that spin on it (check_places.cpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -62,7 +62,7 @@ void check_memory(const Schedule& schedule, const Gpu& gpu, Findings& findings) 
   for (const FlagArray& flags : schedule.flags) {
     bytes += 4.0 * flags.count;
   }
-  if (gpu.hbm_bytes > 0 && bytes > gpu.hbm_bytes) {  // 0: a machine that does not say
+  if (gpu.hbm_bytes > 0 && bytes > gpu.hbm_bytes) {  // 0: unknown
     findings.add(Kind::resources, "schedule",
                  fmt::format("its buffers and flags take {:.4g} GB on every GPU; {} has {:.4g} GB",
                              bytes / 1e9, gpu.name, gpu.hbm_bytes / 1e9));
@@ -124,7 +124,7 @@ class ResidencyChecker {
     }
   }
 
-  // Persistent runs of the same rank on whose signals `run` spins and that can run at the same time.
+  // Persistent runs of the same rank that can run at the same time and on whose signals `run` spins.
   std::set<std::uint32_t> targets_of(std::uint32_t run) const {
     const std::vector<char> past = past_of(graph_, waits_[run]);
     const std::vector<char> past_of_start = past_of(graph_, {graph_.runs()[run].start});

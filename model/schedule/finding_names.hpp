@@ -1,4 +1,4 @@
-// What findings of the checker are called in reports.
+// Names of the checker's findings in reports.
 #pragma once
 
 #include <array>

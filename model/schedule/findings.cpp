@@ -9,7 +9,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '_'; }
 
-// The text with 0 for every number that belongs to no name, as it does in "ready2" and "stage-2".
+// The text with 0 for every number that is not part of a name, as in "ready2" and "stage-2".
 std::string without_numbers(std::string_view text) {
   std::string kept;
   bool in_name = false;

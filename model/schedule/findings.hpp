@@ -1,8 +1,8 @@
-// Collects the findings of the checker, one a cause, up to a limit. Internal to model/schedule.
+// Collects the findings of the checker, one per cause, up to a limit. Internal to model/schedule.
 //
-// What differs in numbers alone (ranks, workgroups, indices, values; not in names) has one cause: the same
-// rule, broken by the same kind of operation on the same flags or buffers of kernels of the same name. The
-// first place stands for all, and they are counted.
+// Findings that differ only in numbers (ranks, workgroups, indices, values; not in names) have one cause: the
+// same rule, broken by the same kind of operation on the same flags or buffers of kernels of the same name.
+// The finding has the first place and the number of places.
 #pragma once
 
 #include <string>
@@ -19,7 +19,8 @@ class Findings {
  public:
   explicit Findings(std::size_t limit) : limit_(limit) {}
 
-  // `count` places. Names that they repeat may be long, or hold control characters: a finding is one line.
+  // Adds `count` places. Names in `where` and `message` may be long or contain control characters; the stored
+  // finding is one line.
   void add(Finding::Kind kind, const std::string& where, const std::string& message, std::size_t count = 1);
   bool full() const { return list_.size() >= limit_; }
   bool empty() const { return list_.empty(); }
@@ -28,14 +29,14 @@ class Findings {
  private:
   std::size_t limit_;
   std::vector<Finding> list_;
-  std::unordered_map<std::string, std::size_t> of_cause_;  // into the list
+  std::unordered_map<std::string, std::size_t> of_cause_;  // index into list_
 };
 
 class SyncGraph;
 
-// The parts of the checker. The first needs nothing and includes check_limits, check_host, check_items,
-// check_library_kernel (of one kernel) and check_reference; the others need a schedule in which it found
-// nothing.
+// The parts of the checker. check_ranges has no preconditions and includes check_limits, check_host,
+// check_items, check_library_kernel (of one kernel) and check_reference; the other parts need a schedule in
+// which check_ranges found nothing.
 void check_ranges(const Schedule& schedule, Findings& findings);
 void check_limits(const Schedule& schedule, Findings& findings);
 void check_host(const Schedule& schedule, Findings& findings);
@@ -45,7 +46,7 @@ void check_reference(const Schedule& schedule, Findings& findings);
 void check_overflow(const SyncGraph& graph, Findings& findings);
 void check_progress(const SyncGraph& graph, Findings& findings);
 void check_order(const SyncGraph& graph, Findings& findings);
-// Needs workgroups that each fit an empty GPU.
+// Every workgroup must fit on an empty GPU.
 LaunchOrders check_places(const SyncGraph& graph, const Gpu& gpu, Findings& findings);
 
 // "workgroup 5" or "item 5" of a kernel, by the number of program_of() (items.hpp).
@@ -56,8 +57,8 @@ std::string describe_kernel(const Schedule& schedule, std::size_t kernel);
 std::string describe_host_op(const Schedule& schedule, std::size_t rank, std::size_t op);
 std::string describe_tile(const Schedule& schedule, std::int32_t buffer, const Rect& rect, std::int32_t rank);
 
-// What is wrong with a rectangle of a buffer, which is called `what`, or with source and target of a copy:
-// the message is empty if nothing is.
+// The problem of a rectangle of a buffer (named `what` in the message), or of source and target of a copy; an
+// empty message if there is none.
 std::string fault_of(const Schedule& schedule, std::int32_t buffer, const Rect& rect,
                      std::string_view what = "tile ");
 Finding fault_of_copy(const Schedule& schedule, const Op& copy);

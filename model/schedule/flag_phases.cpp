@@ -15,7 +15,7 @@ namespace {
 
 using FlagCounter = std::tuple<std::int32_t, std::int16_t, std::int32_t>;  // rank, flag array, index
 
-// A signal to a counter that is set somewhere, or a wait for it.
+// A signal to a counter that is set somewhere, or a wait for such a counter.
 struct Member {
   std::uint32_t vertex = 0;
   OpPoint at;
@@ -23,8 +23,8 @@ struct Member {
 };
 using Members = std::vector<Member>;
 
-// By counter that is set. Vertices of signals and waits are the same in all graphs of a schedule: events come
-// last.
+// Members by counter that is set. Vertices of signals and waits are the same in all graphs of a schedule,
+// because events come last.
 std::map<FlagCounter, Members> members_of(const SyncGraph& graph) {
   std::set<FlagCounter> set;
   for (const Op& op : graph.schedule().ops) {
@@ -43,7 +43,7 @@ std::map<FlagCounter, Members> members_of(const SyncGraph& graph) {
   return members;
 }
 
-// Executes a schedule in which those counters rise and fall, settings as late as can be.
+// Executes a schedule with rising and falling counters, with settings as late as possible.
 class LiveExecution : public Execution {
  public:
   LiveExecution(const SyncGraph& graph, const std::map<FlagCounter, Members>& members) : Execution(graph) {
@@ -74,8 +74,8 @@ class LiveExecution : public Execution {
     const auto found = phase_of_.find(vertex);
     return found == phase_of_.end() ? FlagPhases::kNone : found->second;
   }
-  // Of what was never reached: the phase that the counter is left in, or the first in which it was high
-  // enough.
+  // Phase of a vertex that was never reached: the last phase of the counter, or the first phase in which the
+  // counter was high enough.
   std::uint32_t likely_phase_of(std::uint32_t vertex) const {
     const LiveCounter& counter = counters_[counter_of_.at(vertex)];
     const auto last = static_cast<std::uint32_t>(counter.highest.size()) - 1;
@@ -124,14 +124,14 @@ class LiveExecution : public Execution {
   }
 
   std::vector<LiveCounter> counters_;
-  std::unordered_map<std::uint32_t, std::size_t> counter_of_;  // by vertex, as the next two
+  std::unordered_map<std::uint32_t, std::size_t> counter_of_;  // by vertex, like the next two
   std::unordered_map<std::uint32_t, const Op*> op_of_;
   std::unordered_map<std::uint32_t, std::uint32_t> phase_of_;
-  std::vector<std::uint32_t> settings_;  // that could happen, in the order in which they came
-  std::uint32_t open_ = kNoVertex;       // the one whose turn it is
+  std::vector<std::uint32_t> settings_;  // settings that could happen, in order of arrival
+  std::uint32_t open_ = kNoVertex;       // the current setting
 };
 
-// One counter, its members by phase.
+// Checks one counter, with its members by phase.
 class CounterChecker {
  public:
   CounterChecker(const FlagPhases& phases, const Members& members, std::vector<DoneQuery>& queries)
@@ -149,7 +149,7 @@ class CounterChecker {
     }
   }
 
-  // Asks what has to be answered first.
+  // Adds the queries that find() needs.
   void ask() {
     for (std::size_t p = 1; p < phases_.size(); ++p) {
       const Phase& before = phases_[p - 1];
@@ -170,7 +170,8 @@ class CounterChecker {
     }
   }
 
-  // The races, given the answers to all that was asked. Waits are lost where signals are: those say why.
+  // The races, given the answers to all queries. Lost waits often follow from lost signals, which explain the
+  // cause.
   void find(const std::vector<char>& answers, std::vector<FlagRace>& races) const {
     std::vector<FlagRace> lost_waits;
     const std::size_t before = races.size();
@@ -184,13 +185,13 @@ class CounterChecker {
 
  private:
   struct Phase {
-    Members settings;  // one, but for those of schedules that cannot end
+    Members settings;  // one, except in schedules that cannot end
     Members signals;
     Members waits;
     std::int64_t highest = 0;
   };
   struct Need {
-    std::vector<std::size_t> queries;  // of which one has to be true
+    std::vector<std::size_t> queries;  // one of these must be true
     FlagRace race;
     bool of_wait = false;
   };
@@ -199,7 +200,7 @@ class CounterChecker {
     needs_.push_back({{ask(first, then)}, {setting.at, other.at}, other.op->kind == OpKind::wait});
   }
 
-  // Before the setting: by order, or by a wait that cannot end without it.
+  // A signal before the setting: by order, or by a wait that cannot end without the signal.
   void need_signal(const Member& signal, const Phase& phase, const Member& setting) {
     Need need{{ask(signal, setting)}, {setting.at, signal.at}, false};
     for (const Member& wait : phase.waits) {
@@ -208,7 +209,8 @@ class CounterChecker {
     needs_.push_back(std::move(need));
   }
 
-  // Who polls late may see a later phase, if that is set to enough, and publishes what came before.
+  // A late poll may see a later phase, if that phase is set to a sufficient value and its setting is a
+  // release.
   void need_sight(const Member& wait, std::size_t phase) {
     for (std::size_t p = phase + 1; p < phases_.size(); ++p) {
       for (const Member& setting : phases_[p].settings) {
@@ -241,7 +243,7 @@ bool sets_flags(const Schedule& schedule) {
 }
 
 FlagPhases find_phases(const Schedule& schedule) {
-  // Without their events, so that nothing about these counters is taken for certain.
+  // The graph has no events of these counters, so that it assumes nothing about them.
   FlagPhases phases;
   std::map<FlagCounter, Members> members;
   {

@@ -1,22 +1,23 @@
-// Counters that signals set: which of their signals and waits come between which settings. Internal to
-// model/schedule.
+// Finds the phases of counters that signals set: which signals and waits come between which settings.
+// Internal to model/schedule.
 //
-// A counter to which signals only add never falls, so whoever waits for a value sees it sooner or later. One
-// that is set to a value may fall, and a signal or wait that comes at the wrong side of that is lost: it
-// needs order. *Phase* k of a counter is what happens to it from its k-th setting on, phase 0 what happens
-// before the first. They are found by executing the schedule once without time, settings as late as can be,
-// and hold in every execution if, whatever the timing,
+// A counter to which signals only add never falls, so a wait for a value always ends. A counter that is set
+// to a value may fall, and a signal or wait on the wrong side of the setting is lost: it needs order. *Phase*
+// k of a counter has the operations on the counter from its k-th setting on; phase 0 has those before the
+// first setting. One execution of the schedule without time, with settings as late as possible, finds the
+// phases. They hold in every execution if, for any timing,
 //
 //  * each setting comes after the one before it;
 //  * each signal of a phase comes after the setting that begins it, and before the one that ends it: by
-//    order, or because a wait of the phase that comes before that cannot end without it;
-//  * each wait of a phase ends before the next setting to less than it waits for, or by a relaxed
-//    signal, and comes after the one that begins its phase, or is for more than the counter can
-//    reach in any phase before.
+//    order, or because a wait of the phase, which comes before the ending setting, cannot end without the
+//    signal;
+//  * each wait of a phase ends before the next setting that is relaxed or sets less than the awaited value,
+//    and comes after the setting that begins its phase, or waits for more than the counter can reach in any
+//    earlier phase.
 //
-// (Take the first signal or wait of an execution that falls into another phase: all order up to there held.)
-// What does not hold is a race. Example: a consumer sets "ready" to 0 once it has read; the producer may
-// signal it again only after it has heard of that by another flag.
+// (Proof: take the first signal or wait of an execution that falls into another phase; all order before it
+// held.) A violated condition is a race. Example: a consumer sets "ready" to 0 after its reads; the producer
+// may signal "ready" again only after another flag has told it of the setting.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ struct OpPoint {
   std::uint32_t op = 0;
 };
 
-// Of signals to counters that are set somewhere, and waits for them; all else is in phase 0.
+// Phases of signals to counters that are set somewhere, and of waits for them; other operations are in phase
+// 0.
 class FlagPhases {
  public:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -50,7 +52,7 @@ class FlagPhases {
   std::unordered_map<std::uint64_t, std::uint32_t> phases_;
 };
 
-// A setting, and what nothing orders before or behind it.
+// A setting, and an operation that nothing orders before or after the setting.
 struct FlagRace {
   OpPoint setting;
   OpPoint other;
@@ -58,12 +60,12 @@ struct FlagRace {
 
 class SyncGraph;
 
-// Whether a schedule sets counters at all.
+// Whether a schedule sets any counter.
 bool sets_flags(const Schedule& schedule);
 
 FlagPhases find_phases(const Schedule& schedule);
 
-// Of a graph with these phases.
+// The races of a graph with these phases.
 std::vector<FlagRace> find_races(const SyncGraph& graph, const FlagPhases& phases);
 
 }  // namespace tritax

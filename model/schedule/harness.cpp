@@ -20,7 +20,7 @@ std::vector<char> harness_barriers(const Schedule& schedule) {
   for (const std::vector<HostOp>& program : schedule.host) {
     bool worked = false;
     std::size_t barrier = 0;
-    std::size_t after_last_work = 0;  // barriers from this one on have no work behind them
+    std::size_t after_last_work = 0;  // barriers from this index on have no later work
     for (const HostOp& op : program) {
       if (is_work(op.kind)) {
         worked = true;

@@ -56,7 +56,7 @@ std::vector<Op> waits_for(const Kernel& kernel, const AwaitedCounters& awaited) 
   return waits;
 }
 
-// Where claims stand, for messages.
+// Place of a claim, for messages.
 struct ClaimPlace {
   std::size_t kernel = 0;
   std::size_t workgroup = 0;
@@ -81,7 +81,8 @@ class ItemChecker {
     return describe_op(schedule_, place.kernel, place.workgroup, place.op);
   }
 
-  // So that an operation tells its item, and its place counts from the begin of whoever runs it.
+  // The items must follow the workgroups in Schedule::ops, so that the index of an operation identifies its
+  // item.
   void check_places_of_items(std::size_t k) {
     const Kernel& kernel = schedule_.kernels[k];
     std::uint64_t end = 0;
@@ -112,7 +113,7 @@ class ItemChecker {
     }
   }
 
-  // All who claim from a counter mean the same queue.
+  // All claims from a counter must mean the same queue.
   void check_counter(const ClaimPlace& place, const Op& op) {
     const std::tuple key(schedule_.kernels[place.kernel].rank, op.flag, op.index);
     const auto [entry, added] = claims_.try_emplace(key, place, op);
@@ -138,7 +139,7 @@ class ItemChecker {
     return draws_items(claim) ? fmt::format("items [{}, {})", claim.k_begin, claim.k_end) : "no items";
   }
 
-  // Every item is in one queue.
+  // Every item must be in exactly one queue.
   void check_table(std::size_t k) {
     const Kernel& kernel = schedule_.kernels[k];
     std::vector<std::pair<std::int32_t, const std::pair<ClaimPlace, Op>*>> queues;
@@ -169,7 +170,7 @@ class ItemChecker {
     }
   }
 
-  // A queue is empty after the first launch, and nobody sets its counter back.
+  // A queue is empty after the first launch, and nothing resets its counter.
   void check_launches() {
     std::vector<int> launches(schedule_.kernels.size(), 0);
     const auto launch = [&](std::size_t rank, std::size_t op, std::int32_t kernel) {

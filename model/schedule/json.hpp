@@ -1,7 +1,7 @@
 // JSON form of a tile schedule ("schema": "tritax.schedule/1"): save, load, write by hand.
 //
-// Fields that are at their defaults may be left out; names are used instead of numbers for buffers, flags and
-// kernels. Format: docs/schedule-format.md.
+// Fields with default values may be left out; buffers, flags and kernels are referred to by name instead of
+// number. Format: docs/schedule-format.md.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,10 +16,10 @@ std::string schedule_to_json(const Schedule& schedule, bool pretty = false);
 
 // Throws UserError with origin, JSON path, value and what is allowed: syntax errors (with byte and line),
 // truncated text, unknown keys (nearest name offered), wrong types, numbers out of range. The result is
-// well-formed but not checked; see check.hpp.
+// well-formed but not checked (check.hpp).
 Schedule schedule_from_json(std::string_view json, const std::string& origin);
 
-// The same of a tree that `parse_json` (json_reader.hpp) has read, a part of something else.
+// The same for a tree from `parse_json` (json_reader.hpp), as part of another document.
 Schedule schedule_from_tree(const nlohmann::json& tree, const std::string& origin);
 
 // Reads a file; throws UserError when it cannot be read.

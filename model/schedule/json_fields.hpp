@@ -58,7 +58,7 @@ inline JsonPair pair_or_zero(const JsonValue& object, const char* key, const cha
   return object.has(key) ? pair_of(object.at(key), what, 0) : JsonPair{};
 }
 
-// A name of a buffer or flag array, or its number.
+// The number of a buffer or flag array, from its name or number.
 inline std::int16_t number_of(const JsonValue& value, const UniqueNames& names, const char* what) {
   if (!value.is_string()) {
     return static_cast<std::int16_t>(value.integer(0, kMaxInt16));
@@ -84,8 +84,8 @@ void each_of(const JsonValue& list, ReadItem read_item) {
   }
 }
 
-// The keys "inputs" and "reference" of a schedule whose buffers have been read; without both, what
-// infer_reference says.
+// Reads the keys "inputs" and "reference" of a schedule whose buffers have been read; calls infer_reference
+// if both are missing.
 void read_reference(const JsonValue& root, const UniqueNames& buffers, Schedule& schedule);
 
 }  // namespace tritax

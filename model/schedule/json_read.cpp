@@ -173,7 +173,7 @@ class Reader {
     schedule_.kernels.push_back(std::move(kernel));
   }
 
-  // Schedules of earlier versions had the rates of the machine that they were made for.
+  // Refuses rates of a machine, which schedules of earlier versions contain.
   static void refuse_rates(const JsonValue& kernel) {
     for (const char* key : {"workgroup_gb_per_s", "remote_store_gb_per_s", "matmul_share"}) {
       if (!kernel.has(key)) continue;
@@ -376,8 +376,8 @@ class Reader {
     }
   }
 
-  // Host work had operations of its own once, without a duration: the machine said how long each takes. They
-  // are read as work of that label, and the machine still says.
+  // Old schedules have separate operations for host work, without a duration. They are read as host work with
+  // that label; the machine gives the duration.
   static bool is_former_work(const JsonValue& value) {
     if (!value.is_string()) return false;
     const std::string& name = value.string();
@@ -431,7 +431,7 @@ class Reader {
   const std::vector<std::vector<std::string_view>> op_keys_ = keys_of(kOpTraits, kOpFieldKeys);
   const std::vector<std::vector<std::string_view>> host_keys_ = keys_of(kHostOpTraits, kHostFieldKeys);
   Schedule schedule_;
-  // Of kernels that say nothing: schedules saved before kernels had one say it of all with "vendor".
+  // Profile of kernels without one: old schedules give one profile for all kernels with "vendor".
   KernelProfile usual_profile_ = KernelProfile::interpreter;
   UniqueNames buffers_;
   UniqueNames flags_;

@@ -26,8 +26,8 @@ std::string line_and_column(std::string_view text, std::size_t byte) {
   return fmt::format("{}:{}", line, std::max<std::size_t>(column, 1));
 }
 
-// "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error …" without what we say
-// ourselves.
+// "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error …" without the parts that
+// our own message contains.
 std::string plain_reason(std::string_view what) {
   const std::size_t bracket = what.find("] ");
   if (bracket != std::string_view::npos) {
@@ -42,9 +42,9 @@ std::string plain_reason(std::string_view what) {
   return std::string(what);
 }
 
-// Refuses, before anyone builds the tree, what it would hide (repeated keys) or what would make it
-// unreasonably large. A pass of its own, because nlohmann's parser with a callback looks through the whole
-// array after every object in it, which takes seconds for the operations of a long workgroup.
+// Refuses text whose tree would hide keys (repeated keys) or would be unreasonably large, before the tree is
+// built. This is a separate pass, because nlohmann's parser with a callback searches the whole array after
+// every object in it, which takes seconds for the operations of a long workgroup.
 class StructureGuard : public nlohmann::json_sax<nlohmann::json> {
  public:
   explicit StructureGuard(const std::string& origin) : origin_(origin) {}
@@ -60,7 +60,7 @@ class StructureGuard : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return close(); }
   bool start_object(std::size_t /*size*/) override { return open(); }
   bool end_object() override { return close(); }
-  // The parser that builds the tree finds the same error and says what it is.
+  // The parser that builds the tree finds and reports the same error.
   bool parse_error(std::size_t /*byte*/, const std::string& /*token*/,
                    const nlohmann::json::exception& /*error*/) override {
     return false;
@@ -79,10 +79,10 @@ class StructureGuard : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  // An object or array whose end is still to come.
+  // An open object or array.
   struct Open {
     std::vector<std::string> keys;  // of an object, so far
-    std::size_t items = 0;          // that are complete
+    std::size_t items = 0;          // complete items
   };
 
   bool open() {
@@ -103,7 +103,7 @@ class StructureGuard : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  // As JsonValue::path() spells it, of the innermost object.
+  // Path of the innermost object, written as in JsonValue::path().
   std::string path() const {
     std::string path;
     for (std::size_t i = 0; i + 1 < depth_; ++i) {
@@ -239,7 +239,7 @@ void JsonValue::refuse(const std::string& allowed) const {
 }
 
 void JsonValue::refuse_name(const std::string& what, std::span<const std::string> known) const {
-  // Long words are no typing errors of short names, and their distance is expensive.
+  // Long words are not misspelt short names, and their distance is expensive.
   const std::string word = string().substr(0, kShownBytes);
   const std::string nearest = nearest_name(word, known);
   const std::size_t shown = std::min<std::size_t>(known.size(), 12);

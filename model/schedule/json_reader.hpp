@@ -1,5 +1,5 @@
-// Typed access to a JSON tree, with the path of every value for messages; a schedule's, or one that has a
-// schedule in it.
+// Gives typed access to a JSON tree of a schedule, or of a document that contains one, with the path of every
+// value for messages.
 //
 //   schedule.json: kernels[2].workgroups[5].ops[3].to: 1.5 is not allowed; give an integer from 0 to 32767
 #pragma once
@@ -17,15 +17,15 @@ inline constexpr std::int64_t kMaxInt32 = std::numeric_limits<std::int32_t>::max
 inline constexpr std::int64_t kMaxInt16 = std::numeric_limits<std::int16_t>::max();
 
 // Parses text. Throws UserError "origin:line:column: …" for syntax errors, truncated text, numbers that
-// overflow, repeated keys and nesting deeper than any schedule has.
+// overflow, repeated keys and nesting deeper than in any schedule.
 nlohmann::json parse_json(std::string_view text, const std::string& origin);
 
-// One value of the tree and where it stands. Paths are linked on the stack and spelled out only in messages.
+// One value of the tree and its place. Paths are linked on the stack and written out only in messages.
 class JsonValue {
  public:
   JsonValue(const nlohmann::json& value, const std::string& origin) : value_(value), origin_(origin) {}
 
-  // Throws UserError when the value is no object, or has a key that is not in `keys` (the nearest is
+  // Throws UserError if the value is not an object, or has a key that is not in `keys` (the nearest is
   // offered).
   void expect_object(std::span<const std::string_view> keys) const;
   bool has(const char* key) const { return value_.find(key) != value_.end(); }

@@ -1,5 +1,5 @@
-// Writes the JSON form by hand, not through a JSON tree: one operation a line reads better than one key a
-// line, and schedules of 10^5 operations are common.
+// Writes the JSON form of a schedule directly, without a JSON tree: one operation per line is more readable
+// than one key per line, and schedules of 10^5 operations are common.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -19,7 +19,7 @@ std::string json_string(std::string_view text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// A reference is a name where that is unique, else a number.
+// A reference is the name if it is unique, otherwise the number.
 template <typename Items>
 std::vector<std::string> references(const Items& items) {
   const UniqueNames names(items);
@@ -144,7 +144,7 @@ class Writer {
         matrix.rows, matrix.cols, fmt::join(matrix.offsets, ", "), fmt::join(matrix.columns, ", "));
   }
 
-  // Also empty lists where a reader would infer what is not there.
+  // Also writes empty lists, because a reader would infer missing lists.
   void write_reference() {
     if (schedule_.inputs.empty() && schedule_.reference.empty() && schedule_.result_buffer < 0) return;
     list(1, "inputs", schedule_.inputs, [this](const Input& input) {

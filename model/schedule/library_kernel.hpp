@@ -1,8 +1,8 @@
-// Which kernel of a library, or of a published benchmark, a kernel of a schedule stands for.
+// Describes the kernel of a library, or of a published benchmark, that a kernel of a schedule stands for.
 //
-// A schedule means the same on every machine, so it carries no rates and no times of such kernels: it names
-// the routine and what the library knows when it is called. How fast that is, which protocol it takes and how
-// long it sets up is looked up where the schedule runs (model/cost/kernel_rates.hpp).
+// A schedule means the same on every machine, so it has no rates and times of such kernels: it names the
+// routine and the arguments that the library knows at the call. Rate, protocol and set-up time are looked up
+// for the machine that runs the schedule (model/cost/kernel_rates.hpp).
 #pragma once
 
 #include <array>
@@ -14,11 +14,11 @@
 namespace tritax {
 
 enum class LibraryRoutine : std::uint8_t {
-  none,            // no library's kernel
-  plain,           // one of which only the set-up is known: sums of parts, norms
-  gemm,            // of rows that its fast kernels take
-  gemm_even_rows,  // 16-bit, rows off the multiples of 16 bytes, of an even number of elements
-  gemm_odd_rows,   // 16-bit, rows of an odd number of elements
+  none,            // not a library kernel
+  plain,           // only the set-up time is known: sums of parts, norms
+  gemm,            // rows that fast kernels accept
+  gemm_even_rows,  // 16-bit, rows not aligned to 16 bytes, with an even number of elements
+  gemm_odd_rows,   // 16-bit, rows with an odd number of elements
   block_copy,      // a framework's copy between a matrix and blocks of it
   all_gather,
   reduce_scatter,
@@ -30,8 +30,8 @@ enum class LibraryRoutine : std::uint8_t {
   trtllm_all_reduce,
   all_pairs,   // small all-reduces and all-to-alls over a full mesh
   posts,       // Triton's all-gather: a workgroup loads a piece, posts it to all peers, loads the next
-  dispatches,  // a workgroup that moves as much as many small ones, which a die starts one after the other
-  lookup,      // programs that find their work by accesses of the L2 that wait for each other
+  dispatches,  // a workgroup that stands for many small ones, which a die starts one after the other
+  lookup,      // programs that find their work by dependent accesses of the L2
 };
 inline constexpr std::array<std::string_view, 18> kLibraryRoutineNames{"none",
                                                                        "plain",
@@ -54,19 +54,18 @@ inline constexpr std::array<std::string_view, 18> kLibraryRoutineNames{"none",
 
 struct LibraryKernel {
   LibraryRoutine routine = LibraryRoutine::none;
-  std::int32_t ranks = 0;  // of a collective, that take part
-  // Of the widest block that one of them has; of a broadcast: all; of a post to one peer; that a workgroup
-  // moves of those that it stands for.
+  std::int32_t ranks = 0;  // ranks of a collective
+  // Collective: bytes of the widest block of a rank; broadcast: all bytes; posts: bytes per post to one peer;
+  // dispatches: bytes per small workgroup.
   double bytes = 0;
-  std::int32_t channels = 0;  // of a collective; of a copy: workgroups. They share its rate
-  std::int32_t chunks = 0;    // of an all-reduce: in which a channel adds up a block
-  // What the schedule does one after the other that is in the time of the library's whole call: flags that
-  // cross a link, and ways between nodes.
+  std::int32_t channels = 0;  // of a collective; workgroups of a copy. They share its rate
+  std::int32_t chunks = 0;    // all-reduce: chunks in which a channel adds up a block
+  // Serial parts of the schedule that the time of the library's whole call contains: flags that cross a link,
+  // and ways between nodes.
   std::int32_t flags = 0;
   std::int32_t crossings = 0;
   std::int32_t accesses = 0;  // of a lookup
-  // Of a GEMM, and of the kernel that adds up its parts: the whole call, rows × columns × depth. 0: not
-  // known.
+  // GEMM, and the kernel that adds up its parts: sizes of the whole call, rows × columns × depth. 0: unknown.
   std::int32_t rows = 0;
   std::int32_t columns = 0;
   std::int32_t depth = 0;
@@ -75,7 +74,7 @@ struct LibraryKernel {
   bool operator==(const LibraryKernel&) const = default;
 };
 
-// Counts of a LibraryKernel, by their names in a schedule's JSON, and what they are at most.
+// Counts of a LibraryKernel, with their names in a schedule's JSON and their limits.
 struct LibraryKernelCount {
   const char* name;
   std::int32_t LibraryKernel::*member;
@@ -97,7 +96,7 @@ constexpr bool is_collective(LibraryRoutine routine) {
   return routine >= LibraryRoutine::all_gather && routine <= LibraryRoutine::trtllm_all_reduce;
 }
 
-// Of an engine rather than of the collective library.
+// Routines of a serving engine rather than of the collective library.
 constexpr bool is_custom(LibraryRoutine routine) {
   return routine >= LibraryRoutine::vllm_all_reduce && routine <= LibraryRoutine::trtllm_all_reduce;
 }

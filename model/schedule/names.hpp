@@ -1,4 +1,4 @@
-// Names of buffers, flags and kernels, as the JSON form refers to them. Internal to model/schedule.
+// Looks up names of buffers, flags and kernels, to which the JSON form refers. Internal to model/schedule.
 #pragma once
 
 #include <cstdint>

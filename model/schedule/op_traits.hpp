@@ -1,9 +1,9 @@
-// What every kind of operation is, for all who build, check, print, run, lower and bound schedules: one row a
-// kind. Whoever needs to know what an operation reads, writes, waits for or is written as asks here; what it
-// does and what it costs is a branch of the functional executor, of the engine and of the interpreter.
+// Properties of every kind of operation, for code that builds, checks, prints, runs, lowers and bounds
+// schedules: one row per kind. The table says what an operation reads, writes and waits for, and how JSON
+// writes it. Its effect and its cost are branches in the functional executor, the engine and the interpreter.
 //
-// Example: `copy` reads its source and overwrites its tile, so it drains beside what follows; it waits for
-// the store that its workgroup has in flight, and its JSON form has the keys of `to`, `tile` and `source`.
+// Example: `copy` reads its source and overwrites its tile, so it drains while later operations run. It waits
+// for its workgroup's store in flight, and its JSON form has the keys of `to`, `tile` and `source`.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 namespace tritax {
 
-// Members of Op that come together. A rank has three names, for who owns the other side of what.
+// Groups of members of Op. The member `rank` has three names (from, to, home), by the role of that rank.
 enum class OpField : std::uint8_t {
   operands,  // src_buffer (A) and b_buffer (B), of the own rank
   heads,     // buffer (Q), src_buffer (K), b_buffer (V), src_col, of the own rank
@@ -30,7 +30,7 @@ enum class OpField : std::uint8_t {
   rect,      // of no buffer
   k,         // k_begin, k_end
   source,    // src_rank, src_buffer, src_row, src_col
-  counter,   // flag and index, of the own rank unless `home` says which
+  counter,   // flag and index, of the own rank without `home`
   value,
   home,      // rank
   ordering,  // scope, protocol
@@ -61,15 +61,15 @@ class FieldList {
 };
 
 enum class Reads : std::uint8_t { nothing, operands, heads, tile, source, sparse };
-enum class Writes : std::uint8_t { nothing, over, onto };  // the tile is replaced, or added to
+enum class Writes : std::uint8_t { nothing, over, onto };  // `over` replaces the tile, `onto` adds to it
 
-// What becomes of the accumulator; `multiplied_into` is added to, but from zero behind a store.
+// Effect on the accumulator; `multiplied_into` adds, but starts from zero after a store.
 enum class AccumulatorUse : std::uint8_t { none, replaced, added_to, multiplied_into, written_out };
 
 struct OpOrder {
-  bool drains = false;  // the store that the workgroup has in flight comes first
-  bool loads = false;   // the workgroup waits for what it loads: data, or the flag that it polls
-  bool sent = false;    // waves of their own carry it out where the GPU has asynchronous tile stores
+  bool drains = false;  // waits for the workgroup's store in flight
+  bool loads = false;   // the workgroup waits for loaded data, or for the flag that it polls
+  bool sent = false;    // sending waves execute it on GPUs with asynchronous tile stores
 };
 
 struct OpTraits {
@@ -85,7 +85,7 @@ struct OpTraits {
 struct HostOpTraits {
   HostOpKind kind = HostOpKind::barrier;
   std::string_view name;
-  FieldList<HostField> fields{};  // `stream`: it takes its turn in a stream, or waits for one
+  FieldList<HostField> fields{};  // `stream`: runs in stream order, or waits for a stream
 };
 
 constexpr auto op_traits_table() {
@@ -163,7 +163,8 @@ constexpr const HostOpTraits& traits_of(HostOpKind kind) {
 constexpr std::string_view name_of(OpKind kind) { return traits_of(kind).name; }
 constexpr std::string_view name_of(HostOpKind kind) { return traits_of(kind).name; }
 
-// Whether the row of a kind has a property. A bit of a constant, so that hot loops do not touch the table.
+// Whether the row of a kind has a property. Tests a bit of a constant, so that hot loops do not read the
+// table.
 template <typename Property>
 constexpr bool has(OpKind kind, Property) {
   constexpr std::uint32_t kinds = [] {
@@ -184,26 +185,26 @@ constexpr bool loads(OpKind kind) {
 constexpr bool is_sent(OpKind kind) {
   return has(kind, [](auto& row) { return row.order.sent; });
 }
-// A relaxed signal waits for no store, and is none that is sent behind one.
+// A relaxed signal waits for no store, and sending waves do not execute it.
 inline bool is_relaxed(const Op& op) { return op.kind == OpKind::signal && op.order == MemoryOrder::relaxed; }
 inline bool drains(const Op& op) { return drains(op.kind) && !is_relaxed(op); }
 inline bool is_sent(const Op& op) { return is_sent(op.kind) && !is_relaxed(op); }
 inline bool sets_flag(const Op& op) { return op.kind == OpKind::signal && op.change == FlagChange::set; }
-// Stores, copies and atomic adds: whatever writes drains beside the operations behind it.
+// Stores, copies and atomic adds: writes drain while later operations run.
 constexpr bool is_asynchronous(OpKind kind) {
   return has(kind, [](auto& row) { return row.writes != Writes{}; });
 }
-// Matmuls and attention: matrix cores work on operands that stream in.
+// Matmuls and attention: matrix cores work on streaming operands.
 constexpr bool multiplies(OpKind kind) {
   return has(kind, [](auto& row) { return row.accumulator == AccumulatorUse::multiplied_into; });
 }
-// It leaves log-sum-exps beside the accumulator, and goes on with them.
+// Operations with log-sum-exps beside the accumulator.
 constexpr bool merges(OpKind kind) { return kind == OpKind::attend || kind == OpKind::combine; }
-// Loads, reductions, combinations and normalisations: a tile goes into the accumulator.
+// Loads, reductions, combinations and normalisations: a tile enters the accumulator.
 constexpr bool loads_tile(OpKind kind) {
   return has(kind, [](auto& row) { return row.reads == Reads::tile; });
 }
-// A tile goes between memory and the accumulator, or from memory to memory.
+// A tile moves between memory and the accumulator, or from memory to memory.
 constexpr bool moves_data(OpKind kind) { return is_asynchronous(kind) || loads_tile(kind); }
 // Stores and atomic adds.
 constexpr bool writes_out(OpKind kind) {
@@ -212,14 +213,14 @@ constexpr bool writes_out(OpKind kind) {
 constexpr bool fills_accumulator(OpKind kind) {
   return has(kind, [](auto& row) { return row.accumulator != AccumulatorUse::none; }) && !writes_out(kind);
 }
-// Whether it says on which rank.
+// Whether the operation names a rank.
 constexpr bool names_rank(OpKind kind) {
   using F = OpField;
   return has(kind, [](auto& row) {
     return row.fields.contains(F::from) || row.fields.contains(F::to) || row.fields.contains(F::home);
   });
 }
-// The other side of an operation of a rank; the own rank where there is none.
+// The other side of an operation of a rank; the own rank if there is no other side.
 inline std::int32_t peer_of(const Op& op, std::int32_t own_rank) {
   if (!names_rank(op.kind)) return own_rank;
   const bool fetches = traits_of(op.kind).reads == Reads::source && op.rank == own_rank;
@@ -227,7 +228,7 @@ inline std::int32_t peer_of(const Op& op, std::int32_t own_rank) {
 }
 constexpr bool has_stream(HostOpKind kind) { return traits_of(kind).fields.contains(HostField::stream); }
 
-// Rectangles of operations that have them.
+// Regions of operations that have them.
 inline Region tile_of(const Op& op) { return {op.buffer, op.rank, op.rect}; }
 inline Region source_of(const Op& op) {
   return {op.src_buffer, op.src_rank, {op.src_row, op.src_col, op.rect.rows, op.rect.cols}};
@@ -248,7 +249,7 @@ inline Region values_of(const Op& op, std::int32_t own_rank) {
   return values;
 }
 
-// Of a sparse_product: all of x, and the values of its nonzeros, which may be none.
+// Regions of a sparse_product: all of x, and the values of its nonzeros, possibly none.
 inline Region x_of(const Op& op, std::int32_t own_rank) {
   return {op.b_buffer, own_rank, {0, 0, op.src_col, 1}};
 }
@@ -256,7 +257,7 @@ inline Region nonzeros_of(const Op& op, std::int32_t own_rank) {
   return {op.src_buffer, own_rank, {0, op.k_begin, 1, op.k_end - op.k_begin}};
 }
 
-// Calls `visit(region)` for all that an operation of a rank reads.
+// Calls `visit(region)` for every region that an operation of a rank reads.
 template <typename Visit>
 void for_each_read(const Op& op, std::int32_t own_rank, Visit&& visit) {
   switch (traits_of(op.kind).reads) {
@@ -282,7 +283,7 @@ void for_each_read(const Op& op, std::int32_t own_rank, Visit&& visit) {
   }
 }
 
-// Calls `visit(region, adds)` for what an operation writes.
+// Calls `visit(region, adds)` for the region that an operation writes, if any.
 template <typename Visit>
 void for_each_write(const Op& op, Visit&& visit) {
   const Writes writes = traits_of(op.kind).writes;

@@ -20,7 +20,7 @@ Execution::Execution(const SyncGraph& graph)
     if (vertices_[vertex].kind == SyncVertex::Kind::event) {
       pending_[vertex] = 1 + skippable_signals_of(vertex);  // released by the counter, not by its edges
     } else if (vertices_[vertex].kind == SyncVertex::Kind::workgroup_begin) {
-      ++pending_[vertex];  // released by its place, or by who draws it
+      ++pending_[vertex];  // released by its place, or by the draw of the item
     } else if (vertices_[vertex].kind == SyncVertex::Kind::queue_left) {
       ++pending_[vertex];  // released by the last item
     }
@@ -58,7 +58,7 @@ std::vector<std::uint32_t> Execution::advance() {
   return news;
 }
 
-// Any of the blocks behind a queue may be the one that is executed, so all of them must be able to end.
+// Any block after a queue's claims may be the executed one, so all blocks must be able to end.
 std::uint32_t Execution::skippable_signals_of(std::uint32_t event) const {
   const auto [begin, end] = boost::in_edges(event, graph_.graph());
   return static_cast<std::uint32_t>(std::count_if(begin, end, [&](const auto& edge) {
@@ -75,8 +75,8 @@ void Execution::release(std::uint32_t vertex) {
 
 void Execution::count(std::uint32_t signal) {
   const std::uint32_t cell = graph_.cell_of_signal(signal);
-  if (cell == kNoVertex) return;  // of a phase that is not known
-  // Which of the blocks behind a queue is executed is known of none, so they count together, the least.
+  if (cell == kNoVertex) return;  // of an unknown phase
+  // It is unknown which blocks of a queue are executed, so their signals count together, with the least sum.
   if (!vertices_[signal].may_be_skipped) {
     counters_[cell] += graph_.op_of(signal).value;
   } else if (++skippable_reached_[cell] == graph_.cells()[cell].skippable) {

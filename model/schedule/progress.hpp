@@ -1,7 +1,8 @@
-// Runs a schedule without time: what can happen does, until nothing more can. Internal to model/schedule.
+// Runs a schedule without time: everything that can happen happens, until nothing more can happen. Internal
+// to model/schedule.
 //
-// Counters only grow (one that is set is a cell of its own in each phase, flag_phases.hpp), so the order does
-// not matter: what is not reached in one such execution is reached in none.
+// Counters only grow (a counter that is set has one cell per phase, flag_phases.hpp), so the order does not
+// matter: a vertex that one such execution does not reach is reached by no execution.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +12,29 @@
 
 namespace tritax {
 
-// A workgroup begins once its kernel has started and it has been given a place. Operations behind a claim are
-// taken to be executed.
+// A workgroup begins when its kernel has started and it has a place. Operations after a claim are assumed to
+// be executed.
 //
-// An item begins once it is sure to be drawn, whoever draws what: when more workgroups have come to its queue
-// than items before it may still run for ever, for then one of them is free to draw it. A workgroup leaves a
-// queue when all items have ended, as it might hold any. That refuses schedules in which an item waits for
-// what only follows the queue of another workgroup.
+// An item begins when it is certain to be drawn for any assignment: when the number of workgroups that have
+// reached its queue exceeds the number of earlier items that may still run for ever, because then one
+// workgroup is free to draw it. A workgroup leaves a queue when all items have ended, because it may hold any
+// item. This refuses schedules in which an item waits for operations after the queue of another workgroup.
 class Execution {
  public:
   explicit Execution(const SyncGraph& graph);
   virtual ~Execution() = default;
 
-  // To be called once for every workgroup that gets one; items need none.
+  // Call once for every workgroup that gets a place; items need no place.
   void give_place(std::uint32_t workgroup_run);
 
-  // Goes on until nothing more can happen; returns the vertices that this has reached.
+  // Continues until nothing more can happen; returns the newly reached vertices.
   std::vector<std::uint32_t> advance();
 
   bool reached(std::uint32_t vertex) const { return reached_[vertex] != 0; }
 
  protected:
-  // Asked of a vertex before which all has happened; who says no has to make it ready() later.
+  // Called for a vertex when everything before it has happened. If false, the overrider must call ready() for
+  // the vertex later.
   virtual bool may_happen(std::uint32_t) { return true; }
   virtual void happened(std::uint32_t) {}
   void ready(std::uint32_t vertex) { ready_.push_back(vertex); }
@@ -45,14 +47,14 @@ class Execution {
   void draw(std::uint32_t queue);
 
   struct QueueState {
-    std::uint32_t workers = 0;  // that have come to it
+    std::uint32_t workers = 0;  // workgroups that have reached it
     std::uint32_t drawn = 0;    // items
-    std::uint32_t running = 0;  // of those, may not have ended
+    std::uint32_t running = 0;  // drawn items that may not have ended
   };
 
   const SyncGraph& graph_;
   const std::vector<SyncVertex>& vertices_;
-  std::vector<std::uint32_t> pending_;  // by vertex: what it still needs
+  std::vector<std::uint32_t> pending_;  // by vertex: number of missing conditions
   std::vector<char> reached_;           // by vertex
   std::vector<std::int64_t> counters_;  // by cell
   std::vector<std::uint32_t> skippable_reached_;
@@ -61,7 +63,7 @@ class Execution {
   std::vector<QueueState> queues_;
 };
 
-// Which vertices are reached if every workgroup has a place.
+// The vertices that are reached if every workgroup has a place.
 std::vector<char> reached_vertices(const SyncGraph& graph);
 
 }  // namespace tritax

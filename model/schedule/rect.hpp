@@ -13,7 +13,7 @@ struct Rect {
   std::int32_t cols = 0;
 };
 
-// The rectangles of these functions lie inside a buffer, so that the sums fit.
+// Rectangles in these functions lie inside a buffer, so sums do not overflow.
 inline bool overlap(const Rect& a, const Rect& b) {
   return a.row < b.row + b.rows && b.row < a.row + a.rows && a.col < b.col + b.cols && b.col < a.col + a.cols;
 }
@@ -23,10 +23,10 @@ inline bool contains(const Rect& outer, const Rect& inner) {
          inner.row + inner.rows <= outer.row + outer.rows && inner.col + inner.cols <= outer.col + outer.cols;
 }
 
-// What two rectangles that overlap have in common.
+// The intersection of two overlapping rectangles.
 Rect common_part(const Rect& a, const Rect& b);
 
-// Takes `rect` out of `rests`, which are disjoint and stay so.
+// Removes `rect` from `rests`, which are disjoint and stay disjoint.
 void subtract(std::vector<Rect>& rests, const Rect& rect);
 
 }  // namespace tritax

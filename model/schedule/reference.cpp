@@ -21,7 +21,7 @@ Region whole_of(const Schedule& schedule, std::int16_t buffer) {
   return {buffer, kEveryRank, {0, 0, whole.rows, whole.cols}};
 }
 
-// The first buffer of this name; -1: there is none.
+// The first buffer of this name, or -1.
 std::int16_t buffer_called(const Schedule& schedule, std::string_view name) {
   const auto at = std::find_if(schedule.buffers.begin(), schedule.buffers.end(),
                                [&](const Buffer& buffer) { return buffer.name == name; });

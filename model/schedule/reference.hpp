@@ -1,15 +1,15 @@
-// What a schedule starts from and what it must end with, as data: its inputs and its reference.
+// Describes as data the inputs with which a schedule starts and the reference with which it must end.
 //
-// Inputs. Before the first operation every input is filled, with zeros (what sums are added onto) or with
-// numbers that are uniform in [-1, 1): element (i, j) of its region, counted from the region's corner, is
-// u(seed, group, rank, i, j), or the same without the rank for an input that is the same on all ranks. So
-// inputs of one group hold the same numbers where they have the same shape. They are filled in order; of two
-// that overlap the later one holds. Everything that no input fills is unwritten until some operation writes
-// it: reading it before is a mistake that the checker finds. A schedule that lists no inputs has those of a
-// rule: all buffers of a rank into which nobody writes there; they hold numbers, but which is for the
-// executor to choose.
+// Inputs. Before the first operation every input is filled, with zeros (for sums) or with numbers uniform in
+// [-1, 1). Element (i, j) of its region, counted from the region's corner, is u(seed, group, rank, i, j), or
+// u without the rank for an input that is the same on all ranks. So inputs of one group with the same shape
+// hold the same numbers. Inputs are filled in order; a later input overwrites an earlier one. Elements that
+// no input fills are unwritten until an operation writes them: the checker refuses earlier reads. A schedule
+// without a list of inputs has inputs by a rule: all buffers of a rank without writes on that rank; the
+// executor chooses their numbers.
 //
-// Reference. Operations on whole matrices, done in order on a copy of the buffers as the inputs left them:
+// Reference. Operations on whole matrices, executed in order on a copy of the buffers after the inputs are
+// filled:
 //
 //   product  to = a·b                     a and b each on one rank
 //   copy     to = a                       a on one rank
@@ -24,13 +24,13 @@
 //   rms_norm  to = rows of a / √(mean of their squares + kNormEpsilon), times b, a row of weights; a and b
 //                                         each on one rank
 //
-// each with `add`: to += … . With `to` on every rank the value is the same there and is computed once. All
-// that the operations write is expected: at the end of a run the buffers of the schedule must hold it, as far
-// as rounding allows; of two operations that write one place the later one counts. They read inputs and what
-// operations before them have written. Values are kept in fp32 at least and products summed in fp64; no dtype
-// rounds in between.
+// each with `add`: to += … . With `to` on every rank the value is the same on every rank and is computed
+// once. Everything that the operations write is expected: at the end of a run the buffers of the schedule
+// must hold these values, up to rounding; if two operations write one place, the later one counts. The
+// operations read inputs and results of earlier operations. Values have at least fp32 and products are summed
+// in fp64; no dtype rounds in between.
 //
-// Who runs schedules executes this data and knows no workload.
+// Code that runs schedules executes this data and does not know workloads.
 #pragma once
 
 #include <array>
@@ -63,7 +63,8 @@ inline bool overlap(const Region& a, const Region& b) {
   return a.buffer == b.buffer && (is_on(a, b.rank) || is_on(b, a.rank)) && overlap(a.rect, b.rect);
 }
 
-enum class InputValues : std::uint8_t { own, same, zero };  // random of each rank, random of all ranks, 0
+// own: random per rank; same: random, equal on all ranks; zero: 0.
+enum class InputValues : std::uint8_t { own, same, zero };
 inline constexpr std::array<std::string_view, 3> kInputValuesNames{"own", "same", "zero"};
 
 struct Input {
@@ -92,40 +93,40 @@ struct ReferenceOp {
   std::int32_t index = 0;             // sparse_product: of Schedule::sparse
 };
 
-// Seed of the random numbers of an input on a rank, from the seed of the run.
+// Seed of the random numbers of an input on a rank, derived from the seed of the run.
 std::uint64_t seed_of(const Input& input, std::uint64_t seed, std::int32_t rank);
 
 // By buffer, then by rank: whether some operation writes there. Operations may be out of range.
 std::vector<std::vector<bool>> written_buffers(const Schedule& schedule);
 
-// The inputs of a schedule; of one that lists none, those of the rule above.
+// The inputs of a schedule; without a list, the inputs by the rule above.
 std::vector<Input> inputs_of(const Schedule& schedule);
 
-// Takes what inputs fill of a buffer of a rank out of `rests`, which are disjoint.
+// Removes the parts of a rank's buffer that inputs fill from `rests`, which are disjoint.
 void subtract_inputs(const Schedule& schedule, std::int16_t buffer, std::int32_t rank,
                      std::vector<Rect>& rests);
 
-// What the operation reads: its operands, and `to` if it adds.
+// The regions that the operation reads: its operands, and `to` if it adds.
 std::vector<Region> operands_of(const ReferenceOp& op);
 
-// A part of what is expected on a rank: `rect`, which lies in the rectangle that reference operation `op`
-// writes, holds what that operation left there.
+// A part of the expected values on a rank: `rect`, inside the rectangle that reference operation `op` writes,
+// holds the result of that operation.
 struct ExpectedPart {
   std::size_t op = 0;
   Rect rect;
 };
 
-// All that is expected on a rank; the parts are disjoint.
+// All expected parts on a rank; the parts are disjoint.
 std::vector<ExpectedPart> expected_on(const Schedule& schedule, std::int32_t rank);
 
-// Gives `schedule` inputs and reference of a product by column blocks: C = A·[B_0 … B_{W-1}] on every rank,
-// where A is the same on all W ranks, and B_r, the first columns of `b` on rank r, is as wide as its share of
-// the N columns of C: N/W, and one more on the first N mod W ranks.
+// Adds the inputs and the reference of a product by column blocks to `schedule`: C = A·[B_0 … B_{W-1}] on
+// every rank, where A is the same on all W ranks, and B_r, the first columns of `b` on rank r, is as wide as
+// its share of the N columns of C: N/W, and one more on the first N mod W ranks.
 void expect_column_blocks(Schedule& schedule, std::int16_t a, std::int16_t b, std::int16_t c);
 
-// What a JSON form without `inputs` and `reference` means: if there are buffers "A" (M x K) and
-// "B" (K x at least ceil(N/W)) into which nobody writes, and a result (M x N), the product by column blocks;
-// further buffers into which nobody writes stay inputs. Leaves other schedules as they are.
+// Adds inputs and reference to a schedule read from JSON without `inputs` and `reference`: if there are
+// buffers "A" (M x K) and "B" (K x at least ceil(N/W)) without writes, and a result (M x N), the product by
+// column blocks; further buffers without writes remain inputs. Does not change other schedules.
 void infer_reference(Schedule& schedule);
 
 }  // namespace tritax

@@ -31,8 +31,8 @@ bool waits(const Schedule& schedule, const Kernel& kernel) {
   return false;
 }
 
-// The schedule without boundaries and, as yet, without the dependences they stood for. Kernels share the
-// operations of `schedule`; runs and workgroup runs have the same numbers as in its SyncGraph.
+// The schedule without boundaries, before flags replace their dependences. Kernels share the operations of
+// `schedule`; runs and workgroup runs have the same numbers as in its SyncGraph.
 Schedule without_boundaries(const Schedule& schedule) {
   Schedule relaxed = schedule;
   relaxed.kernels.clear();
@@ -41,7 +41,7 @@ Schedule without_boundaries(const Schedule& schedule) {
   for (const std::uint32_t launched : kernels_by_launch(schedule)) {
     Kernel& kernel = relaxed.kernels.emplace_back(schedule.kernels[launched]);
     if (!waits(schedule, kernel)) {
-      kernel.placement = Placement::dispatch;  // it never needed all its workgroups at once
+      kernel.placement = Placement::dispatch;  // it does not need all its workgroups at once
     }
     if (const int launch = ++launches[launched]; launch > 1) {
       kernel.name += fmt::format(" (launch {})", launch);
@@ -68,10 +68,9 @@ Schedule without_boundaries(const Schedule& schedule) {
             {HostOpKind::graph_launch, -1, 0, static_cast<std::int32_t>(relaxed.graphs.size()) - 1});
         synchronised = false;
       } else if (op.kind == HostOpKind::host_work && op.label != kFrameworkSync) {
-        program.push_back(
-            op);  // the host works as much; it waits for nobody, unlike around a synchronised step
+        program.push_back(op);  // the host does the same work, without the waits around a synchronised step
       } else if (op.kind == HostOpKind::barrier && harness[barrier++] != 0) {
-        // In front of all work it stays where it is; behind, it comes after the synchronisation.
+        // A barrier before all work keeps its place; a barrier after all work follows the synchronisation.
         if (stream == 0 && !synchronised) {
           program.push_back(op);
         } else {
@@ -89,7 +88,7 @@ Schedule without_boundaries(const Schedule& schedule) {
   return relaxed;
 }
 
-// Operations of different workgroups that touch the same data: one access, and all the writes of a group.
+// Pairs of different workgroups that touch the same data: one access, and all writes of a group.
 std::vector<SideQuery> accesses_that_meet(const SyncGraph& graph, const Accesses& accesses) {
   std::vector<SideQuery> meet;
   const auto add = [&](OpPoint point, const WriteGroup& writes) {
@@ -110,8 +109,8 @@ std::vector<SideQuery> accesses_that_meet(const SyncGraph& graph, const Accesses
 }
 
 // Pairs of operations of different workgroups that touch the same data and are ordered in `graph` but not in
-// `relaxed`. Of the writes of a workgroup to one place only the last before an operation and the first after
-// it: program order keeps the others. Pairs that nothing ordered have no direction to keep.
+// `relaxed`. For the writes of a workgroup to one place, only the last write before an operation and the
+// first write after it: program order implies the others. Pairs without order have no direction to keep.
 std::vector<OrderQuery> lost_dependences(const SyncGraph& graph, const SyncGraph& relaxed) {
   const Accesses accesses = find_accesses(graph);
   const std::vector<SideQuery> meet = accesses_that_meet(graph, accesses);
@@ -137,8 +136,8 @@ std::vector<OrderQuery> lost_dependences(const SyncGraph& graph, const SyncGraph
   return dependences;
 }
 
-// Where the flag operations of a workgroup go. A block behind a claim may be skipped, so signals and waits
-// stand outside of it: every workgroup that could have done the item has then signalled.
+// Places for the flag operations of a workgroup. A block after a claim may be skipped, so signals and waits
+// go outside the block: then every workgroup that could have run the block has signalled.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> blocks_of(const Schedule& schedule,
                                                                const Workgroup& workgroup) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> block(workgroup.op_count);  // first and last operation
@@ -175,8 +174,8 @@ class DependencePlanner {
       dependence.before.op = block(dependence.before).second;
       dependence.after.op = block(dependence.after).first;
     }
-    // By reader in program order; of several writes of one workgroup before the same read the last comes
-    // first, so that it stands for the others.
+    // Sorted by reader in program order; of several writes of one workgroup before the same read the last
+    // write comes first, so that it covers the others.
     std::sort(dependences.begin(), dependences.end(), [](const OrderQuery& a, const OrderQuery& b) {
       return std::tuple(a.after.workgroup_run, a.after.op, a.before.workgroup_run, b.before.op) <
              std::tuple(b.after.workgroup_run, b.after.op, b.before.workgroup_run, a.before.op);
@@ -244,7 +243,7 @@ class DependencePlanner {
   Additions additions_;
 };
 
-// Writes the operations anew, kernel by kernel, with the additions in their places.
+// Rewrites the operations, kernel by kernel, with the additions inserted.
 void insert(Schedule& relaxed, const Additions& additions) {
   std::vector<Op> ops;
   ops.reserve(relaxed.ops.size() + additions.before.size() + additions.after.size());

@@ -1,12 +1,13 @@
-// The counterfactual of the bulk-synchronous tax: a schedule without the boundaries that make everybody wait.
+// Builds the counterfactual of the bulk-synchronous tax: a schedule without kernel and host boundaries that
+// order more than the data needs.
 //
-// Stream order, host synchronisation and host barriers order whole kernels, although what is needed is that
-// each tile is written before it is read. Here every kernel gets a stream of its own, synchronisation between
-// launches and host barriers between them vanish (those of a harness stay, harness.hpp), and each pair of
-// operations that touch the same data and that only a dropped boundary had ordered gets a flag: signal after
-// the first, wait before the second (system scope across ranks, else gpu scope). Reads after writes, writes
-// after reads and writes after writes are kept; two atomic additions commute. Pairs that the remaining flags
-// order already get none. The flags are a new FlagArray "tile-dependences".
+// Stream order, host synchronisation and host barriers order whole kernels, although only the write of each
+// tile must precede its reads. In the new schedule every kernel has its own stream, and synchronisation and
+// host barriers between launches are removed (barriers of a harness remain, harness.hpp). Each pair of
+// operations that touch the same data and that only a removed boundary ordered gets a flag: a signal after
+// the first, a wait before the second (system scope across ranks, else gpu scope). The order of reads after
+// writes, writes after reads and writes after writes is kept; two atomic additions commute. Pairs that other
+// flags already order get no new flag. The flags are a new FlagArray "tile-dependences".
 #pragma once
 
 #include <cstdint>
@@ -17,20 +18,21 @@
 
 namespace tritax {
 
-// Name of the added flags. The simulator lets them cost nothing: they stand for order, not for a protocol.
+// Name of the added flags. They cost nothing in the simulator, because they represent order and not a
+// protocol.
 inline constexpr std::string_view kTileDependences = "tile-dependences";
 
 // The kernel of every launch, rank by rank, in the order of its host program.
 std::vector<std::uint32_t> kernels_by_launch(const Schedule& schedule);
 
-// Whether nothing can stand for the boundaries of a schedule: a copy engine knows no flags, so what it copies
-// is ordered by streams, events and hosts alone; and where flags are set, a boundary may be what keeps a
-// signal from being lost. Such a schedule stays as it is.
+// Whether flags cannot replace the boundaries of a schedule. A copy engine knows no flags, so only streams,
+// events and hosts order its copies. If signals set flags, a boundary may prevent the loss of a signal. Such
+// a schedule does not change.
 bool keeps_boundaries(const Schedule& schedule);
 
-// Kernels come in that order, one for every launch; each rank ends with one device synchronisation if it
-// had any after its last launch. Sound schedules stay sound (check.hpp). Throws UserError for references out
-// of range.
+// The schedule without boundaries. Its kernels have the order of kernels_by_launch(), one per launch; each
+// rank ends with one device synchronisation if it had any after its last launch. Sound schedules stay sound
+// (check.hpp). Throws UserError for references out of range.
 Schedule with_tile_dependences(const Schedule& schedule);
 
 }  // namespace tritax

@@ -53,7 +53,7 @@ std::uint64_t ResidentWorkgroups::add(const Kernel& kernel, std::uint64_t limit)
   std::uint64_t placed = 0;
   for (std::uint64_t w = 0; w < limit && dies_full < dies; ++w) {
     if (full[w % dies] != 0) {
-      continue;  // a full die is not helped by the others
+      continue;  // room on other dies does not help a full die
     }
     if (add_workgroup(kernel, w)) {
       ++placed;

@@ -1,7 +1,7 @@
-// How many workgroups the compute units of a GPU hold at once.
+// Computes how many workgroups the compute units of a GPU hold at once.
 //
 // Workgroup w of a kernel goes to die w mod X (arXiv:2511.02132 §2), there to the least loaded compute unit
-// that has room, and stays: these workgroups wait for each other, so none leaves before the last has come.
+// with room, and stays: these workgroups wait for each other, so none ends before the last has started.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class ResidentWorkgroups {
   // Adds up to `limit` workgroups of the kernel and returns how many found a place.
   std::uint64_t add(const Kernel& kernel, std::uint64_t limit);
 
-  // The same for its workgroup of this number alone.
+  // The same for one workgroup of the kernel, by number.
   bool add_workgroup(const Kernel& kernel, std::uint64_t workgroup);
   bool has_room(const Kernel& kernel, std::uint64_t workgroup) const;
 
@@ -32,14 +32,14 @@ class ResidentWorkgroups {
     std::int32_t workgroups = 0;
   };
 
-  // On the die of that workgroup; nothing if it is full.
+  // A compute unit with room on the die of the workgroup; nothing if the die is full.
   std::optional<std::size_t> find_room(const Kernel& kernel, std::uint64_t workgroup) const;
 
   const Gpu& gpu_;
   std::vector<ComputeUnit> cus_;
 };
 
-// What a workgroup takes: whole waves, and registers for all their lanes.
+// Waves and registers of a workgroup: whole waves, and registers for all their lanes.
 std::int64_t waves_of(const Gpu& gpu, const Resources& resources);
 std::int64_t registers_of(const Gpu& gpu, const Resources& resources);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
 
-// A number of an operation that sums of others do not meet by chance (splitmix64).
+// A number of an operation; sums of other numbers practically never equal it (splitmix64).
 std::uint64_t mark_of(std::uint32_t op) {
   std::uint64_t z = (std::uint64_t{op} + 1) * 0x9e3779b97f4a7c15ULL;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -24,10 +24,11 @@ std::uint64_t mark_of(std::uint32_t op) {
   return z ^ (z >> 31);
 }
 
-// What a workgroup's accumulator is made of, as a sum over operations: their order among themselves is free.
+// The contents of a workgroup's accumulator as a sum of marks of operations, which does not depend on their
+// order.
 class AccumulatorMarks {
  public:
-  // What is written out; 0 for other operations.
+  // The mark of the written-out contents; 0 for other operations.
   std::uint64_t after(const Op& op, std::uint32_t number) {
     switch (traits_of(op.kind).accumulator) {
       case AccumulatorUse::none:
@@ -60,7 +61,7 @@ class AccumulatorMarks {
   bool empty_ = true;
 };
 
-// By operation of the start. `start_of` empty: the schedule is the start.
+// Marks by operation of the start. `start_of` empty: the schedule is the start.
 std::vector<std::uint64_t> marks_written(const Schedule& schedule, std::span<const std::uint32_t> start_of) {
   std::vector<std::uint64_t> written(schedule.ops.size(), 0);
   for (const Kernel& kernel : schedule.kernels) {
@@ -83,13 +84,13 @@ bool is_moved(std::span<const std::uint32_t> start_of, const Workgroup& program)
   return false;
 }
 
-// A signal that has not all writes of its group in front of it, in its workgroup, or that stands in another
-// workgroup without any, or "".
+// Describes a signal that does not have all writes of its group before it in its workgroup, or a signal
+// without writes that moved to another workgroup; "" if there is none.
 std::string fault_of_publication(const Schedule& moved, std::span<const std::uint32_t> start_of,
                                  const std::vector<std::uint32_t>& groups,
                                  const std::vector<std::uint32_t>& published,
                                  const std::vector<std::uint32_t>& program_of_op) {
-  std::vector<std::uint32_t> written(published.size(), 0);  // by group, in the program at hand
+  std::vector<std::uint32_t> written(published.size(), 0);  // by group, in the current program
   for (std::size_t k = 0; k < moved.kernels.size(); ++k) {
     const Kernel& kernel = moved.kernels[k];
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
@@ -114,7 +115,7 @@ std::string fault_of_publication(const Schedule& moved, std::span<const std::uin
   return {};
 }
 
-// The checker, on a graph that exists already. The first finding, or "".
+// Runs the checker on an existing graph. The first finding, or "".
 std::string finding_of(const SyncGraph& graph, const Machine& machine, LaunchOrders* orders) {
   Findings findings(1);
   check_progress(graph, findings);
@@ -125,7 +126,7 @@ std::string finding_of(const SyncGraph& graph, const Machine& machine, LaunchOrd
 
 }  // namespace
 
-// By operation of the start its place, and by place the program of its kernel that it is in.
+// By operation of the start: its place. By place: its program in the kernel.
 struct MovedPlaces {
   struct Home {
     std::uint32_t program = 0;
@@ -190,7 +191,7 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> reads_in_flight(std::span<c
   std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
   std::uint32_t writer = kNowhere;
   for (std::uint32_t i = 0; i < program.size(); ++i) {
-    // Whatever drains waits for the store before it, also to read.
+    // Operations that drain wait for the store before them, also before reads.
     if (drains(program[i])) writer = kNowhere;
     if (writer != kNowhere) {
       const Region written = tile_of(program[writer]);
@@ -272,7 +273,7 @@ SameResult::SameResult(const Schedule& start, const Machine& machine)
   }
 }
 
-// Copy engines keep their order, whatever moves.
+// Copies by copy engines keep their order in every move.
 void SameResult::find_rewrites(const Accesses& accesses, const std::vector<Conflict>& own) {
   for (const Conflict& conflict : own) {
     const WriteGroup& first = accesses.writes[conflict.first];
@@ -315,8 +316,8 @@ std::string SameResult::fault_of_rewrites(const SyncGraph& graph, const MovedPla
   return {};
 }
 
-// A question for all writes of a group, or one for each where they are no longer in one workgroup: then they
-// all add, for rewrites stay together.
+// One query for all writes of a group, or one query per write if they are no longer in one workgroup: then
+// all of them are additions, because rewrites stay together.
 std::string SameResult::fault_of_order(const SyncGraph& graph, const MovedPlaces& places) const {
   struct Asked {
     std::uint32_t before = 0;  // at least
@@ -353,7 +354,7 @@ std::string SameResult::fault_of_order(const SyncGraph& graph, const MovedPlaces
   }
   const std::vector<Sides> sides = sides_of(graph, queries);
   for (std::size_t i = 0; i < sides.size(); ++i) {
-    // What nothing ordered may get an order; what was ordered keeps its own.
+    // Unordered pairs may get an order; ordered pairs must keep theirs.
     if (sides[i].before >= asked[i].before && sides[i].after <= asked[i].after) continue;
     return graph.describe(queries[i].point) + ": no longer stands as it did to " +
            graph.describe({queries[i].workgroup_run, queries[i].ops[0]}) + ", which writes the same data";

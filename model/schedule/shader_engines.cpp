@@ -20,7 +20,7 @@ std::vector<std::int32_t> engine_turns(const Gpu& gpu) {
 
 namespace {
 
-// Compute units that the first `taken` workgroups of a kernel leave of every engine of a die.
+// Compute units per engine of a die that the first `taken` workgroups of a kernel leave free.
 std::vector<std::int32_t> left_of_die(const Gpu& gpu, const std::vector<std::int32_t>& turns,
                                       std::int32_t taken) {
   std::vector<std::int32_t> left;

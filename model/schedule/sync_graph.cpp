@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kNone = kNoVertex;
 
-// One signal to a cell, with what decides which events need it.
+// One signal to a cell, with the data that decides which events need it.
 struct SignalRecord {
   std::uint32_t vertex = 0;
   std::int64_t value = 0;
@@ -37,14 +37,14 @@ struct CellRecords {
   std::int64_t claims = 0;  // every claim adds one
   std::int64_t least_limit = std::numeric_limits<std::int32_t>::max();
 
-  // Is every block executed, whoever comes first?
+  // Whether every block is executed, in any order of claims.
   bool enough_for_all() const { return claims <= least_limit; }
 };
 
-// What the blocks behind one queue add to one counter.
+// Sums that the blocks of one queue add to one counter.
 struct QueueShare {
   std::int64_t limit = 0;
-  std::map<std::uint32_t, std::int64_t> sum_of_block;  // of the blocks that signal it
+  std::map<std::uint32_t, std::int64_t> sum_of_block;  // of blocks that signal the counter
 
   // Sums in rising order.
   std::vector<std::int64_t> sums() const {
@@ -60,7 +60,7 @@ struct QueueShare {
     const auto executed = std::min(limit, static_cast<std::int64_t>(all.size()));
     return std::accumulate(all.end() - executed, all.end(), std::int64_t{0});
   }
-  // The executed blocks are those that add the least; others of the queue may add nothing at all.
+  // Least sum: the executed blocks are those that add the least; other blocks of the queue may add nothing.
   std::int64_t least(const CellRecords& queue) const {
     const std::vector<std::int64_t> all = sums();
     const auto size = static_cast<std::int64_t>(all.size());
@@ -168,7 +168,7 @@ class SyncGraphBuilder {
     const std::int32_t own = graph_.runs_[run].rank;
     std::uint64_t guarded_until = 0;
     SignalRecord guard;
-    std::map<std::uint32_t, std::int64_t> waited;  // by cell, as far as surely executed
+    std::map<std::uint32_t, std::int64_t> waited;  // by cell: waits that are certainly executed
     for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
       const Op& op = schedule_.ops[workgroup.first_op + i];
       if (draws_items(op)) {
@@ -209,7 +209,7 @@ class SyncGraphBuilder {
     }
   }
 
-  // Every claim adds one that finds nothing, every item one.
+  // Every item adds 1 to the counter, and every claim adds 1 when it finds no item.
   void add_item_claim(std::uint32_t run, OpPoint at, const Op& op,
                       const std::map<std::uint32_t, std::int64_t>& waited) {
     const std::uint32_t reached = add_vertex(SyncVertex::Kind::queue_reached, at.workgroup_run, at.op);
@@ -243,7 +243,7 @@ class SyncGraphBuilder {
     }
   }
 
-  // What all claims of a queue have waited for precedes its items.
+  // Events for which all claims of a queue have waited precede its items.
   void order_items(std::uint32_t queue) {
     const WorkQueue& its = graph_.queues_[queue];
     for (const auto& [cell, value] : waited_by_all_[queue]) {
@@ -365,7 +365,7 @@ class SyncGraphBuilder {
     }
   }
 
-  // What the counter can reach and what it will reach.
+  // Computes the highest and the least final value of the counter.
   void sum_up(FlagCell& cell, const CellRecords& records) {
     cell.total = records.claims;
     std::map<std::uint32_t, QueueShare> queues;
@@ -457,7 +457,7 @@ class SyncGraphBuilder {
         later_in_block += signal.value;
         behind = later_in_block;
       }
-      // The setting of a counter precedes all else of its phase.
+      // The setting of a counter precedes everything else of its phase.
       const auto event = std::upper_bound(values.begin(), values.end(), signal.sets ? 0 : total - behind);
       if (!signal.publishes) continue;
       if (event != values.end()) {

@@ -1,36 +1,37 @@
-// Order among the operations of a schedule, as a directed Boost.Graph graph. Internal to model/schedule.
+// Represents the order among the operations of a schedule as a directed Boost.Graph graph. Internal to
+// model/schedule.
 //
-// Vertices are the points that order anything: the host operations, the start and end of every kernel
+// Vertices are the points that create order: the host operations, the start and end of every kernel
 // execution, the begin of every workgroup, and every signal and wait. Data operations need no vertex: they
-// lie between two of them in program order. An edge u → v means that u has happened before v in every
+// lie between two vertices in program order. An edge u → v means that u has happened before v in every
 // execution:
 //
 //   host program order; launch → kernel start; kernel start → workgroup begin → its signals and waits in
 //   program order → kernel end; kernel end → next kernel of the same stream and → synchronisation; all hosts'
-//   arrivals at a barrier → the barrier; signal → event → wait. A copy by a copy engine is the run of a
-//   kernel of one workgroup that takes no compute unit; a record of an event is a point of its stream behind
-//   what came before, and a wait for it one behind the record and before what comes after.
+//   arrivals at a barrier → the barrier; signal → event → wait. A copy by a copy engine is a run of a kernel
+//   with one workgroup and without a compute unit. A record of an event is a point of its stream after
+//   earlier work; a wait for the event is a point after the record and before later work.
 //
-// An *event* (cell, v) is "the counter of this flag has reached v". A signal s is ordered before it only if
-// the counter cannot reach v without s: with `total` the sum of all signals to the cell, and `behind(s)` the
-// value of s together with the signals to the cell that surely come after s (later in its workgroup, or in
-// later kernels of its stream), s precedes the event if v > total - behind(s). In the usual case v == total
-// and every signal precedes.
+// An *event* (cell, v) is "the counter of this flag has reached v". A signal s is ordered before the event
+// only if the counter cannot reach v without s. Let `total` be the sum of all signals to the cell, and
+// `behind(s)` the value of s plus the signals to the cell that certainly come after s (later in its
+// workgroup, or in later kernels of its stream). Then s precedes the event if v > total - behind(s). In the
+// usual case v == total and every signal precedes the event.
 //
-// A signal that sets its counter begins a phase of it (flag_phases.hpp); each phase is a cell of its own, to
-// which the setting signal adds its value, before all events. A relaxed signal counts, but has no edge to an
-// event.
+// A signal that sets its counter begins a phase of the counter (flag_phases.hpp). Each phase is a separate
+// cell, to which the setting signal adds its value, before all events. A relaxed signal counts, but has no
+// edge to an event.
 //
-// Operations behind a `claim` are done by whichever workgroup got the item: of all blocks that claim from one
-// queue at most `limit` count towards `total`, and a signal is ordered as if its block were the one that is
-// executed. What a block has waited for orders nothing behind the block, for it may be skipped; see
+// The workgroup whose claim succeeds executes the operations after a `claim`. Of all blocks that claim from
+// one queue at most `limit` count towards `total`, and a signal is ordered as if its block were executed.
+// Waits inside a block order nothing after the block, because the block may be skipped; see
 // SyncGraph::behind_skipped.
 //
 // Items of a queue (items.hpp) are like workgroups of their kernel: kernel start → begin of the item → its
-// signals and waits → kernel end. A flag that all claims of the queue have waited for before precedes the
-// begin. Whatever else a workgroup did before its claim need not precede, for another may draw the item; and
-// what follows the claim is behind none of them. Everybody runs all of its items some time, so their signals
-// count as any others do.
+// signals and waits → kernel end. A flag for which all claims of the queue have waited before precedes the
+// begin. Other operations of a workgroup before its claim need not precede the item, because another
+// workgroup may draw it; and no item precedes the operations after the claim. All items are executed some
+// time, so their signals count like other signals.
 #pragma once
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
@@ -57,8 +58,8 @@ struct Run {
   std::int32_t rank = 0;
   std::int32_t stream = 0;
   std::uint32_t stream_position = 0;  // among the runs of this rank and stream
-  std::uint32_t host_op = 0;          // that launches it
-  std::uint32_t first_workgroup = 0;  // into SyncGraph::workgroups; its items follow its workgroups
+  std::uint32_t host_op = 0;          // host operation that launches it
+  std::uint32_t first_workgroup = 0;  // into SyncGraph::workgroups; items follow workgroups
   std::uint32_t start = 0;            // vertices
   std::uint32_t end = 0;
 };
@@ -67,7 +68,7 @@ struct Run {
 // waits and claims of items.
 struct WorkgroupRun {
   std::uint32_t run = 0;
-  std::uint32_t workgroup = 0;  // or item, as program_of() counts them
+  std::uint32_t workgroup = 0;  // number of the workgroup or item in program_of()
   std::uint32_t first_vertex = 0;
   std::uint32_t vertex_count = 0;
   std::uint32_t queue = kNoQueue;  // of an item: into SyncGraph::queues
@@ -87,7 +88,7 @@ struct SyncVertex {
     signal,
     wait,
     queue_reached,  // a claim of items
-    queue_left,     // it has found none
+    queue_left,     // the claim has found no item
     event
   };
   Kind kind = Kind::host;
@@ -96,22 +97,22 @@ struct SyncVertex {
   bool may_be_skipped = false;  // signal: behind a claim from a queue with fewer items than claims
 };
 
-// A block behind a claim that waits: a workgroup that skips it goes on without what the waits have acquired.
+// A block with waits after a claim: a workgroup that skips the block continues without these acquires.
 struct SkippedWaits {
   std::uint32_t first_vertex = 0;
   std::uint32_t last_vertex = 0;
   std::uint32_t end_op = 0;  // one past the block
 };
 
-// One flag counter that somebody signals, waits for or claims from.
+// One flag counter with signals, waits or claims.
 struct FlagCell {
   std::int32_t rank = 0;
   std::int32_t flag = 0;
   std::int32_t index = 0;
   std::uint32_t phase = 0;              // of the counter
   std::int64_t total = 0;               // highest value that the counter can reach
-  std::int64_t least = 0;               // that it reaches once all is done, whoever got the items
-  std::int64_t least_of_skippable = 0;  // of that, what signals add that may be skipped
+  std::int64_t least = 0;               // final value that it reaches at least, for any draw of items
+  std::int64_t least_of_skippable = 0;  // part of `least` that skippable signals add
   std::uint32_t skippable = 0;          // number of such signals
   std::vector<std::uint32_t> signals;   // vertices
   std::vector<std::uint32_t> events;    // by rising value
@@ -141,7 +142,7 @@ class SyncGraph {
   // The schedule must have passed check_ranges and outlive the graph.
   explicit SyncGraph(const Schedule& schedule);
 
-  // With the phases of counters that are set given. Signals and waits without one are in no cell.
+  // `phases`: phases of counters that are set. Signals and waits without a phase are in no cell.
   SyncGraph(const Schedule& schedule, FlagPhases phases);
 
   const Schedule& schedule() const { return schedule_; }
@@ -154,7 +155,7 @@ class SyncGraph {
   const std::vector<FlagRace>& races() const { return races_; }
   const Graph& graph() const { return graph_; }
 
-  // Of a copy: one that takes nothing.
+  // For a copy: a kernel without resources.
   const Kernel& kernel_of(const Run& run) const {
     return run.kernel == kNoKernel ? copy_kernel_ : schedule_.kernels[run.kernel];
   }
@@ -170,14 +171,14 @@ class SyncGraph {
   std::string describe_run(std::uint32_t run) const;
   std::string describe_vertex(std::uint32_t vertex) const;
 
-  // First vertex after the operation in program order, and last vertex before it that is surely executed.
+  // First vertex after the operation in program order, and last vertex before it that is certainly executed.
   std::uint32_t vertex_after(OpPoint point) const;
   std::uint32_t vertex_before(OpPoint point) const;
 
-  // The vertex before `vertex`, and before the blocks with waits of which it is the last: that is what a
-  // vertex that follows in program order is surely behind. The vertex itself in any other place.
+  // If `vertex` is the last vertex of blocks with waits: the vertex before these blocks, which certainly
+  // precedes the later vertices in program order. Otherwise `vertex` itself.
   std::uint32_t behind_skipped(std::uint32_t vertex) const;
-  // The first vertex behind the block with waits that `vertex` belongs to; kNoVertex if it is in none.
+  // The first vertex after the block with waits that contains `vertex`; kNoVertex if there is no such block.
   std::uint32_t exit_of_block(std::uint32_t vertex) const;
 
  private:
@@ -199,36 +200,37 @@ class SyncGraph {
   Graph graph_;
 };
 
-// Is `before` ordered before `after`?
+// Query whether `before` is ordered before `after`.
 struct OrderQuery {
   OpPoint before;
   OpPoint after;
 };
 
-// Answers many questions at once: one backward search per kernel execution, continued per workgroup.
+// Answers many queries at once: one backward search per kernel execution, continued per workgroup.
 std::vector<char> are_ordered(const SyncGraph& graph, const std::vector<OrderQuery>& queries);
 
-// Is a signal or wait, by its vertex, done before `after` begins?
+// Query whether a signal or wait, by its vertex, is done before `after` begins.
 struct DoneQuery {
   std::uint32_t vertex = 0;
   OpPoint after;
 };
 std::vector<char> are_done(const SyncGraph& graph, const std::vector<DoneQuery>& queries);
 
-// How do operations of one workgroup run, in program order, stand to `point`?
+// Query for the order between operations of one workgroup run, in program order, and `point`.
 struct SideQuery {
   OpPoint point;
   std::uint32_t workgroup_run = 0;
   std::span<const std::uint32_t> ops;
 };
 
-// ops[0 … before) are ordered before the point and ops[after …) behind it; nothing orders those between.
+// ops[0 … before) are ordered before the point and ops[after …) after it; the operations between have no
+// order.
 struct Sides {
   std::uint32_t before = 0;
   std::uint32_t after = 0;
 };
 
-// As are_ordered, for all operations of a query at the price of a few.
+// As are_ordered, for all operations of a query at the cost of a few queries.
 std::vector<Sides> sides_of(const SyncGraph& graph, const std::vector<SideQuery>& queries);
 
 // All vertices from which one of `roots` can be reached, the roots included.

@@ -1,4 +1,4 @@
-// What a graph says of its places: the operation there, its name, and the vertices around it.
+// Queries about places of a graph: the operation, its name, and the vertices around it.
 #include <fmt/format.h>
 
 #include <algorithm>

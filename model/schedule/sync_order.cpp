@@ -1,4 +1,4 @@
-// Questions of order: reachability in the graph of sync_graph.hpp.
+// Answers queries about order: reachability in the graph of sync_graph.hpp.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kUnmarked = ~std::uint32_t{0};  // mark of no run and no workgroup run
 constexpr std::uint32_t kNobody = kUnmarked - 1;        // searches, but leaves no marks
 
-// Visits what precedes a vertex, in two layers of marks: `base` is what precedes the kernel execution and is
-// kept for all its workgroups, `own` is what one workgroup has learned since by its waits.
+// Visits the vertices before a vertex, in two layers of marks: `base` marks what precedes the kernel
+// execution and is kept for all its workgroups, `own` marks what precedes the waits of one workgroup.
 class BackwardSearch {
  public:
   explicit BackwardSearch(const SyncGraph& graph)
@@ -22,17 +22,17 @@ class BackwardSearch {
 
   void begin_run(std::uint32_t run, std::uint32_t start) {
     run_ = run;
-    workgroup_run_ = kNobody;  // what the last workgroup has learned is not known to this run
+    workgroup_run_ = kNobody;  // marks of the last workgroup do not hold for this run
     visit(start, base_, run);
   }
   void begin_workgroup(std::uint32_t workgroup_run) { workgroup_run_ = workgroup_run; }
   void learn(std::uint32_t vertex) { visit(vertex, own_, workgroup_run_); }
 
-  // Is the operation ordered before what was learned last?
+  // Whether the operation is ordered before the point of the search.
   bool knows(OpPoint point) const {
     std::uint32_t vertex = graph_.vertex_after(point);
     while (vertex != kNoVertex && !knows(vertex)) {
-      vertex = graph_.exit_of_block(vertex);  // what surely follows need not know the block
+      vertex = graph_.exit_of_block(vertex);  // a vertex after the block may be marked without the block
     }
     return vertex != kNoVertex;
   }
@@ -62,15 +62,15 @@ class BackwardSearch {
   }
 
   const SyncGraph& graph_;
-  std::vector<std::uint32_t> base_;  // run that marked the vertex last
-  std::vector<std::uint32_t> own_;   // workgroup run that marked the vertex last
+  std::vector<std::uint32_t> base_;  // last run that marked the vertex
+  std::vector<std::uint32_t> own_;   // last workgroup run that marked the vertex
   std::vector<std::uint32_t> stack_;
   std::uint32_t run_ = kUnmarked;
   std::uint32_t workgroup_run_ = kNobody;
 };
 
-// Visits questions in the order of the points that they ask about, `point_of(i)`, with a search that knows
-// what precedes that point: one backward search per kernel execution, continued per workgroup.
+// Visits queries in the order of their points, `point_of(i)`, with a search that has marked everything before
+// that point: one backward search per kernel execution, continued per workgroup.
 template <typename PointOf, typename Visit>
 void search_by_point(const SyncGraph& graph, std::vector<std::uint32_t> questions, PointOf point_of,
                      Visit visit) {
@@ -96,8 +96,7 @@ void search_by_point(const SyncGraph& graph, std::vector<std::uint32_t> question
   }
 }
 
-// How many of the operations, the first ones, come before the point: what is known of a workgroup is always
-// the beginning of its program.
+// Counts the operations before the point. They are always the first operations of the program.
 void count_before(const SyncGraph& graph, const std::vector<SideQuery>& queries, std::vector<Sides>& sides) {
   const auto count = [&](std::uint32_t i, auto is_before) {
     const auto& ops = queries[i].ops;
@@ -120,7 +119,8 @@ void count_before(const SyncGraph& graph, const std::vector<SideQuery>& queries,
       });
 }
 
-// The first of the others that comes after the point: mostly the very next, else found by halving.
+// Finds the first of the other operations that comes after the point: usually the next one, else by
+// bisection.
 void find_after(const SyncGraph& graph, const std::vector<SideQuery>& queries, std::vector<Sides>& sides) {
   struct Range {
     std::uint32_t query = 0;

@@ -40,7 +40,7 @@ std::uint64_t word_of(const JsonValue& value) {
   value.refuse("give 64 bits as \"0x…\"");
 }
 
-// As it may stand between quotation marks in a header.
+// A name that is valid between quotation marks in a header.
 std::string name_of(const JsonValue& value) {
   const std::string& name = value.string();
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {

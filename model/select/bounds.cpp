@@ -25,7 +25,7 @@ namespace {
 
 struct Chain {
   MatmulWork matmuls;
-  double total_ns = 0;  // matmuls at the highest clock, with what the workgroup moves
+  double total_ns = 0;  // matmuls at the highest clock, with the workgroup's data movement
 };
 
 Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts& moves, std::size_t number,
@@ -37,7 +37,7 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
   double store_done = 0;
   for (const Op& op : ops_of(schedule, workgroup)) {
     if (op.kind == OpKind::claim) break;
-    if (has_sender && is_sent(op)) continue;  // waves of their own carry it out beside the next matmul
+    if (has_sender && is_sent(op)) continue;  // sending waves execute it during the next matmul
     if (drains(op)) now = std::max(now, store_done);
     if (multiplies(op.kind)) {
       const MatmulWork work = matmul_times(op);
@@ -46,10 +46,10 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
       now += work.ns / matmul_times.boost();
     } else if (moves_data(op.kind)) {
       MoveKind kind = move_of(op, kernel.rank).kind;
-      // Of a copy only the stores count here, at what a unit can store: a looser bound, and a simpler one.
+      // A copy counts only as stores here, at the store rate of a unit: a looser and simpler bound.
       if (kind == MoveKind::local_copy) kind = MoveKind::local_store;
       if (kind == MoveKind::remote_copy) kind = MoveKind::remote_store;
-      // A full link serves it at most with that weight.
+      // A full link serves the move at most with that weight.
       const double rate = moves.workgroup_gb_per_s(number, kind) * highest_weight;
       const double ns = tile_bytes(schedule, op) / rate;
       (is_asynchronous(op.kind) ? store_done : now) = now + ns;
@@ -89,7 +89,7 @@ KernelBound compute_bound(const Schedule& schedule, const Machine& machine, cons
   return bound;
 }
 
-// Shortest time of links and ports for the bytes that go over them, in ns of each.
+// Least time of each link and port for its bytes, in ns.
 class Wires {
  public:
   Wires(const Schedule& schedule, const Topology& topology, const MoveCosts& moves)
@@ -133,7 +133,7 @@ class Wires {
     }
   }
 
-  // Those that the first ranks have their copy engines do.
+  // Adds the transfers of the copy engines of the first `ranks` ranks.
   void add_transfers(std::size_t ranks) {
     for (std::size_t rank = 0; rank < ranks; ++rank) {
       for (const HostOp& host : schedule_.host[rank]) {
@@ -176,7 +176,7 @@ class Wires {
   std::array<std::vector<double>, kPortsCount> egress_ns_, ingress_ns_;
 };
 
-// Of one column block, whose regions are sorted by row: rows that overlap once.
+// Bytes of one column block, with regions sorted by row: overlapping rows count once.
 double bytes_of_block(const Buffer& buffer, std::span<const Region> regions) {
   double bytes = 0;
   std::int32_t end = 0;
@@ -190,7 +190,8 @@ double bytes_of_block(const Buffer& buffer, std::span<const Region> regions) {
   return bytes;
 }
 
-// Of ranges of rows of column blocks, those that overlap once; of blocks that overlap in part the largest.
+// Bytes of row ranges of column blocks: overlapping rows count once; of partly overlapping blocks only the
+// largest counts.
 double bytes_of_columns(const Schedule& schedule, std::vector<Region> regions) {
   const auto block = [](const Region& r) { return std::tuple(r.buffer, r.rect.col, r.rect.cols); };
   std::sort(regions.begin(), regions.end(), [&](const Region& a, const Region& b) {
@@ -214,10 +215,10 @@ double bytes_of_columns(const Schedule& schedule, std::vector<Region> regions) {
   return bytes + together;
 }
 
-using Slab = std::array<std::int32_t, 5>;  // buffer, first row or column, how many, first k, end of k
+using Slab = std::array<std::int32_t, 5>;  // buffer, first row or column, their number, first k, end of k
 
-// Bytes of what slabs have to fetch into cold caches. Of some whose ranges of K overlap it is the first that
-// one starts on; the others may count as there by then.
+// Bytes that slabs fetch into cold caches. Of slabs with overlapping ranges of K only the smallest counts;
+// the others may already be in the cache.
 double fetched_bytes(std::vector<std::pair<Slab, double>> slabs) {
   std::sort(slabs.begin(), slabs.end());
   double bytes = 0;
@@ -236,8 +237,8 @@ double fetched_bytes(std::vector<std::pair<Slab, double>> slabs) {
   return bytes;
 }
 
-// Bytes of HBM that rank 0 cannot do without: each slab of operands and each tile that nobody writes once, as
-// caches start cold, and what is stored but for results that stay.
+// Least HBM bytes of rank 0: each slab of operands and each unwritten tile once, because caches start cold,
+// and stored bytes except results that stay in the caches.
 class MemoryBytes {
  public:
   MemoryBytes(const Schedule& schedule, const Machine& machine, const CostTable& costs)
@@ -270,7 +271,7 @@ class MemoryBytes {
     if (computes) computed_bytes_ += stored_bytes;
   }
 
-  // Of everything; and of what computes, which is part of that.
+  // Least time of all bytes, and of the bytes of computing kernels, which are part of all.
   std::pair<double, double> least_ns() const {
     const double operands = sparse_bytes_ + fetched_bytes({slabs_.begin(), slabs_.end()}) +
                             bytes_of_columns(schedule_, attended_);
@@ -297,7 +298,7 @@ class MemoryBytes {
       slabs_.try_emplace({op.b_buffer, op.rect.col, op.rect.cols, op.k_begin, op.k_end},
                          op.rect.cols * depth * bytes_of_element(op.b_buffer));
     } else if (op.kind == OpKind::sparse_product) {
-      // Values and columns, which come from memory whoever has read them before.
+      // Values and columns always come from memory, also after earlier reads.
       sparse_bytes_ += depth * (bytes_of_element(op.src_buffer) + kIndexBytes);
     } else if (moves_data(op.kind) && move_of(op, 0).reads_own()) {
       const bool copies = op.kind == OpKind::copy;
@@ -311,18 +312,18 @@ class MemoryBytes {
   const Schedule& schedule_;
   const Machine& machine_;
   const CostTable& costs_;
-  std::vector<std::uint8_t> written_;  // buffers into which anybody writes
+  std::vector<std::uint8_t> written_;  // buffers with any writes
   boost::unordered_map<Slab, double> slabs_;
   std::vector<Region> attended_, moved_;
   double sparse_bytes_ = 0;
   double stored_bytes_ = 0;
-  double computed_bytes_ = 0;  // stored by kernels of rank 0 that compute
-  double least_factor_ = 1;    // of what a product asks of memory, as its library was measured
+  double computed_bytes_ = 0;  // stored by computing kernels of rank 0
+  double least_factor_ = 1;    // least factor on memory requests of products, from measured library calls
 };
 
-// Streams of one rank that launch something, with the most workgroups that one of its kernels sends to a die.
-// If all of them together fit one to a compute unit, no two workgroups ever share one: the dispatcher takes
-// empty units first.
+// Sums over the launching streams of one rank the most workgroups that a kernel of the stream sends to a die.
+// If the sum fits with one workgroup per compute unit, no two workgroups share a unit, because the dispatcher
+// takes empty units first.
 bool may_share_units(const Schedule& schedule, const Machine& machine, std::size_t rank) {
   std::vector<std::int64_t> most(1, 0);
   const auto dies = static_cast<std::int64_t>(machine.gpu.xcds);
@@ -380,7 +381,7 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
 
 namespace {
 
-// What one workgroup does.
+// The work of one workgroup.
 struct Share {
   std::int64_t products = 0;
   std::int64_t tiles = 0;  // products that begin at the first element of K
@@ -392,7 +393,7 @@ struct Share {
 Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& workgroup,
                MatmulTimes& times) {
   Share share;
-  double product_ns = 0;  // of the accumulator
+  double product_ns = 0;  // of the product in the accumulator
   bool begins_k = false;
   for (const Op& op : ops_of(schedule, workgroup)) {
     if (multiplies(op.kind)) {
@@ -436,15 +437,15 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
       found.sent_bytes += share.sent_bytes;
       found.fetched_bytes += share.fetched_bytes;
       found.senders += idle && share.sent_bytes + share.fetched_bytes > 0;
-      workers += !idle || (kernel.tile.m > 0 && workgroup.op_count == 0);  // of a grid larger than its work
+      workers += !idle || (kernel.tile.m > 0 && workgroup.op_count == 0);  // idle in a grid too large
       tasks += share.products;
       rounds = std::max(rounds, share.products);
     }
-    if (!kernel.items.empty() && tasks > 0) {  // whoever claims takes the next
+    if (!kernel.items.empty() && tasks > 0) {  // each claim takes the next product
       workers = std::min(static_cast<std::int32_t>(kernel.workgroups.size()), machine.gpu.cu_count());
       rounds = (tasks + workers - 1) / workers;
     } else if (kernel.placement == Placement::dispatch && tasks > 0) {
-      // One workgroup a product: the units take them as they become free.
+      // One workgroup per product: units take workgroups as the units become free.
       workers = machine.gpu.cu_count();
       rounds = (tasks + workers - 1) / workers;
     }
@@ -462,7 +463,7 @@ Rounds gemm_rounds(const Schedule& schedule, const Machine& machine) {
   if (found.tiles > 0 && products % found.tiles == 0) {
     found.parts = products / found.tiles;
   } else {
-    found.tiles = products;  // cut otherwise by hand
+    found.tiles = products;  // cut in another way by hand
   }
   return found;
 }

@@ -48,7 +48,7 @@ ClosedForm::Grid ClosedForm::grid_of(const GemmSize& size) const {
   return grid;
 }
 
-// Of so many neighbours in the grid order, at the same depth of K.
+// Hits of `workgroups` neighbours in the grid order, at the same depth of K.
 double ClosedForm::hits(const Grid& grid, double workgroups) const {
   const double rows = std::min({static_cast<double>(group_m_), static_cast<double>(grid.rows), workgroups});
   double across = whole_part(workgroups, rows);
@@ -63,7 +63,7 @@ double ClosedForm::hits(const Grid& grid, double workgroups) const {
 
 double ClosedForm::steps_of(double iterations) const { return whole_part(iterations * tile_.k, depth_); }
 
-// A step of as many workgroups, each on a unit of its own.
+// A step of `workgroups` workgroups, each on its own unit.
 double ClosedForm::at_once_ns(const Grid& grid, double workgroups, double l2_hits, double llc_hits) const {
   const double bytes = workgroups * (grid.tile_rows + grid.tile_columns) * depth_ * element_.bytes;
   const double missed = bytes * (1 - l2_hits);
@@ -100,7 +100,7 @@ double ClosedForm::shared_ns(const Grid& grid, const Decomposition& split) const
   const double at_once = std::min<double>(static_cast<double>(split.sharers), gpu_.cu_count());
   const double rounds = whole_part(static_cast<double>(split.sharers), gpu_.cu_count());
   const bool aligned = split.regions() == split.split_tiles;
-  // Parts of one tile share no operands; those of neighbours do, at the same depth.
+  // Parts of one tile share no operands; parts of neighbouring tiles at the same depth do.
   const double peers =
       std::max(1.0, static_cast<double>(split.sharers) / static_cast<double>(split.split_tiles));
   const double side_by_side = std::max(1.0, at_once / peers);
@@ -117,7 +117,7 @@ double ClosedForm::shared_ns(const Grid& grid, const Decomposition& split) const
   const double prologue_ns = gpu_.hbm_latency_ns + costs_.matmul_op_ns;
   double time = steps_of(share) * at_once_ns(grid, at_once, l2_hits, std::clamp(llc_hits, 0.0, 1.0));
   time += parts * prologue_ns + owned * store_ns(grid, at_once / peers, element_.bytes);
-  const double helpers = whole_part(depth, share) - 1;  // of a tile, besides its owner
+  const double helpers = whole_part(depth, share) - 1;  // per tile, besides its owner
   const bool cut = aligned ? helpers > 0
                            : split.gemm.iterations * split.split_tiles % split.sharers != 0 ||
                                  split.share() % split.gemm.iterations != 0;

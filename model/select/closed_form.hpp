@@ -1,23 +1,24 @@
-// How long a GEMM takes on one GPU, by its tile and by how its products are shared out, in a closed form: a
-// few hundred operations, no events. For choosing among thousands of candidates in microseconds, in the
-// manner of Origami (ROCm/rocm-libraries shared/origami, arXiv:2512.04226).
+// Computes the time of a GEMM on one GPU from its tile and its decomposition in a closed form: a few hundred
+// operations, no events. It ranks thousands of candidates in microseconds, like Origami (ROCm/rocm-libraries
+// shared/origami, arXiv:2512.04226).
 //
 //   kernel  = start + shared + whole
 //   shared  = step(sharers)·S + prologue·parts + seam        of the tiles that several workgroups share
 //   whole   = sum over rounds of step(w)·S + (prologue + store) / hidden
 //   step(w) = max(compute, latency / (stages − 1), B·w / L2, (1 − h₂)·B·w / LLC, (1 − h₃)(1 − h₂)·B·w / HBM)
 //
-// with w workgroups that run at once, B operand bytes of a step of one of them, S its steps. compute is the
-// law of model/cost/matmul_cost.hpp, the latency that of the levels that serve a step, weighted by their
-// hits. Workgroups that run at once form a block of a × b tiles in the grid order, so that
+// with w workgroups that run at once, B operand bytes per step of one workgroup, and S steps. compute is the
+// law of model/cost/matmul_cost.hpp; latency is the mean latency of the levels that serve a step, weighted by
+// their hits. Workgroups that run at once form a block of a × b tiles in the grid order, so that
 //
 //   h = 1 − (a·rows + b·columns) / (w·(rows + columns))       per die for the L2, per GPU behind it
 //
-// and no more misses than that: both operands once, where they fit. Workgroups with shares are at different
-// depths of K: they find in a cache only what it holds of all that they share. A second workgroup of a
-// compute unit hides prologue and store of the first (`hidden`: as many as run on it). A seam is storing a
-// partial sum (always fp32, or fp64) and adding each peer's; where shares are shorter than a tile all end
-// together, and the owner waits for the last flag too. Nothing here is fitted.
+// If both operands fit in a cache, each is missed only once. Workgroups with shares are at different depths
+// of K: they hit a cache only by the part of all shared operands that it holds. A second workgroup of a
+// compute unit hides prologue and store of the first (`hidden`: the number of workgroups on the unit). A seam
+// is storing a partial sum (always fp32, or fp64) and adding the partial sum of each peer; if shares are
+// shorter than a tile, all shares end together, and the owner also waits for the last flag. No constant is
+// fitted.
 //
 //   Example: 2048³ in fp16, tiles of 128×128×32 on 108 units at 1 GHz, 2048 flop a cycle at 0.95: a step of
 //   32 is 539 ns; 256 tiles of 64 steps in 3 rounds are 103 µs, 256/108 of a round evenly shared 82 µs.
@@ -34,7 +35,7 @@
 
 namespace tritax {
 
-// What is multiplied.
+// The elements of a product.
 struct Element {
   std::string_view name;
   int bytes = 2;
@@ -53,7 +54,7 @@ struct GemmSize {
 
 class ClosedForm {
  public:
-  // Kernels of `tile` with `occupancy` of them on a compute unit; group_m as the knob of that name.
+  // A kernel with `tile` and `occupancy` workgroups per compute unit; group_m as the knob of that name.
   ClosedForm(const Machine& machine, const Element& element, const MatmulTile& tile, int occupancy,
              std::int32_t group_m);
 
@@ -61,10 +62,10 @@ class ClosedForm {
     return tiled_gemm(size.m, size.n, size.k, tile_.m, tile_.n, tile_.k);
   }
 
-  // The kernel, from its first workgroup to its end. `split` is of tiled(size).
+  // Time of the kernel from its first workgroup to its end. `split` belongs to tiled(size).
   double kernel_ns(const GemmSize& size, const Decomposition& split) const;
 
-  // The same as one of many equal kernels in a stream.
+  // The same for one of many equal kernels in a stream.
   double in_stream_ns(const GemmSize& size, const Decomposition& split) const {
     return gap_ns_ + kernel_ns(size, split);
   }
@@ -72,16 +73,16 @@ class ClosedForm {
   // Constants of the grid model for workgroups that share all iterations.
   GridModel grid_model() const;
 
-  // As arXiv:2301.03598 runs a GEMM by Stream-K: the tiles of the last wave and of one full wave shared, of
-  // the last wave alone where there is but one; what fills no wave among as many workgroups as the grid model
-  // likes best.
+  // The Stream-K decomposition of arXiv:2301.03598: the tiles of the last wave and of one full wave are
+  // shared, or those of the last wave alone if there is only one full wave. A GEMM that does not fill a wave
+  // is shared by the best number of workgroups of the grid model.
   Decomposition stream_k(const GemmSize& size) const;
 
-  // An iteration of a tile alone on its unit, at full rate, everything in the caches.
+  // An iteration of a tile alone on its unit, at full rate, with warm caches.
   double iteration_ns() const { return compute_ns_ * tile_.k / depth_; }
 
  private:
-  // A grid of tiles with the sides that they have on average.
+  // A grid of tiles of average size.
   struct Grid {
     std::int64_t rows = 1, columns = 1;  // tiles
     double tile_rows = 1, tile_columns = 1;
@@ -94,8 +95,8 @@ class ClosedForm {
   double shared_ns(const Grid& grid, const Decomposition& split) const;
   double whole_ns(const Grid& grid, const Decomposition& split) const;
   double store_ns(const Grid& grid, double workgroups, double bytes) const;
-  double partial_ns() const;  // to store one
-  double peer_ns() const;     // to add one
+  double partial_ns() const;  // to store a partial sum
+  double peer_ns() const;     // to add a partial sum
 
   const Gpu gpu_;
   const KernelCosts costs_;

@@ -141,7 +141,7 @@ std::size_t DecisionTree::leaves() const {
 std::size_t DecisionTree::depth() const {
   std::vector<std::size_t> depths(nodes.size(), 0);
   std::size_t deepest = 0;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {  // before its followers
+  for (std::size_t i = 0; i < nodes.size(); ++i) {  // parents before children
     deepest = std::max(deepest, depths[i]);
     if (nodes[i].feature < 0) continue;
     for (const std::int32_t next : {nodes[i].yes, nodes[i].no}) {

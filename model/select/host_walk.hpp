@@ -1,8 +1,8 @@
-// Internal to model/select: a walk through the host programs of a schedule, with every kernel at a time that
-// it cannot beat. See bounds.hpp.
+// Walks through the host programs of a schedule with lower bounds of the times of kernels, for bounds.hpp.
+// Internal to model/select.
 //
-// A copy by a copy engine takes its packet and its bytes at the rate of an engine, in its turn in its stream,
-// as if every copy had an engine and all links for itself.
+// A copy by a copy engine takes the packet time and its bytes at the rate of an engine, in stream order, as
+// if every copy had its own engine and all links.
 #pragma once
 
 #include <limits>
@@ -15,7 +15,7 @@
 
 namespace tritax {
 
-// When each host is done.
+// Computes when the hosts are done.
 class HostWalk {
  public:
   HostWalk(const Schedule& schedule, const Machine& machine, const CostTable& costs,
@@ -28,7 +28,7 @@ class HostWalk {
 
   double run();
 
-  // Of a kernel or a copy.
+  // Start of the first kernel or copy.
   double first_start_ns() const { return first_start_ns_; }
 
  private:
@@ -36,7 +36,7 @@ class HostWalk {
     std::size_t pc = 0;
     double now = 0;
     std::vector<double> stream_end;        // negative: nothing launched yet
-    std::map<std::int32_t, double> event;  // when the last record of each happens
+    std::map<std::int32_t, double> event;  // time of the last record of each event
   };
 
   bool advance_to_barrier(Host& host, const std::vector<HostOp>& program);

@@ -22,16 +22,16 @@ constexpr std::int64_t kMostGridRuns = std::int64_t{1} << 40;
 
 std::int64_t steps_in(std::int64_t depth, std::int64_t step) { return (depth + step - 1) / step; }
 
-// The operands of all matmuls, and what the workgroups before had.
+// The operands of all matmuls, and the shares of the earlier workgroups.
 struct SharedSteps {
   const Op* first = nullptr;
   std::int64_t depth = 0;  // K
-  std::int64_t step = 0;   // of an iteration
+  std::int64_t step = 0;   // per iteration
   std::set<std::pair<std::int32_t, std::int32_t>> tiles;
   std::vector<std::int64_t> shares;
 };
 
-// False where the workgroup has another product, or a range with a gap.
+// False if the workgroup has another product, or a range with a gap.
 bool add_share_of(const Schedule& schedule, const Workgroup& workgroup, SharedSteps& steps) {
   std::int64_t share = 0;
   const Op* before = nullptr;
@@ -59,7 +59,7 @@ void require_models_of(const GridModels& models, const Problem& problem, const s
                               models.workload, problem.workload->name));
 }
 
-// Nothing where the option cannot be built, or is of another dtype.
+// Nothing if the option cannot be built, or has another dtype.
 std::optional<GridPick> grid_pick(const FittedGridModel& model, const Choices& choices,
                                   const std::string& origin) {
   const Problem& problem = *choices.problem;
@@ -67,7 +67,7 @@ std::optional<GridPick> grid_pick(const FittedGridModel& model, const Choices& c
   const auto row = std::find_if(choices.patterns.begin(), choices.patterns.end(),
                                 [&](const PatternChoices& one) { return one.pattern == option.pattern; });
   if (row == choices.patterns.end() || !row->space || !option.pattern->uses(kGridKnob)) return std::nullopt;
-  for (std::size_t c = 0; c < option.knobs.columns(); ++c) {  // the constants are of no other kernel
+  for (std::size_t c = 0; c < option.knobs.columns(); ++c) {  // the constants hold for no other kernel
     const bool both = option.knobs.given_at(c) && row->space->base.given_at(c);
     if (both && option.knobs.at(c) != row->space->base.at(c)) return std::nullopt;
   }
@@ -86,7 +86,7 @@ std::optional<GridPick> grid_pick(const FittedGridModel& model, const Choices& c
     }
     const double time_ns = model.fit.model.time_ns(shares->tiles, shares->iterations, grid);
     return GridPick{{static_cast<std::size_t>(row - choices.patterns.begin()), std::move(knobs)}, time_ns};
-  } catch (const UserError&) {  // this machine, or this problem, has no room for its tile
+  } catch (const UserError&) {  // the tile does not fit this machine or problem
     return std::nullopt;
   }
 }

@@ -1,11 +1,11 @@
-// How many workgroups share the iterations of a product, by grid models (model/cost/grid_model.hpp) that were
-// fitted to runs, and a selector that asks them.
+// Selects how many workgroups share the iterations of a product, by grid models (model/cost/grid_model.hpp)
+// that are fitted to runs.
 //
-// A model is of one kernel on one machine: an option (select_by_tree.hpp) without its grid, and a dtype.
-// Which runs belong to it follows from their schedules, so no workload is asked what its patterns do.
+// A model belongs to one kernel on one machine: an option (select_by_tree.hpp) without its grid, and a dtype.
+// The schedules of runs decide which runs belong to a model, so the fit needs no knowledge of patterns.
 //
-//   Example: of 256×3584×8192 in tiles of 128×128×32, 56 tiles of 256 iterations, `grid_shares_of` the
-//   schedule of stream-k with grid = 108 says {56, 256, 108}.
+//   Example: 256×3584×8192 in tiles of 128×128×32 has 56 tiles of 256 iterations; `grid_shares_of` the
+//   schedule of stream-k with grid = 108 returns {56, 256, 108}.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,21 @@
 
 namespace tritax {
 
-// The knob that says how many workgroups share.
+// The knob with the number of sharing workgroups.
 inline constexpr std::string_view kGridKnob = "grid";
 inline constexpr std::string_view kGridModelSchema = "tritax.grid-model/1";
 
-// What a schedule says to the model.
+// The inputs of the model from a schedule.
 struct GridShares {
   DType dtype = DType::fp16;  // of the operands
   std::int64_t tiles = 0;
-  std::int64_t iterations = 0;  // of every tile
-  std::int64_t grid = 0;        // workgroups that have a share
+  std::int64_t iterations = 0;  // per tile
+  std::int64_t grid = 0;        // workgroups with a share
 };
 
-// Of a schedule of one kernel on one GPU whose workgroups, all resident, share all iterations of all tiles
-// evenly, each a range without a gap (Stream-K, and whole tiles in equal numbers); empty for any other.
+// For a schedule of one kernel on one GPU with resident workgroups that share all iterations of all tiles
+// evenly, each a range without a gap (Stream-K, and whole tiles in equal numbers); empty for any other
+// schedule.
 std::optional<GridShares> grid_shares_of(const Schedule& schedule);
 
 struct FittedGridModel {
@@ -45,7 +46,7 @@ struct FittedGridModel {
 
 struct GridModels {
   std::string workload;
-  std::string machine;                  // that they were fitted on
+  std::string machine;                  // of the fitted runs
   std::vector<FittedGridModel> models;  // at least one
 
   std::string to_json() const;
@@ -53,22 +54,22 @@ struct GridModels {
   static GridModels from_json(std::string_view text, const std::string& origin);
 };
 
-// The option of a model with the grid that the model finds the fastest, and how long it says that takes.
+// The option of a model with the model's fastest grid and its time.
 struct GridPick {
   Proposal proposal;
   double model_ns = 0;
 };
 
-// Those of all models of the problem's dtype, the fastest by its model first, each with a grid of up to one
-// workgroup a compute unit, or the one that is held fixed; none of options that cannot be built. Throws
-// UserError, with `origin` in front, for a problem of another workload and for options that it does not have.
+// The picks of all models of the problem's dtype, sorted by model time, each with a grid of up to one
+// workgroup per compute unit, or with the pinned grid; without options that cannot be built. Throws UserError
+// that begins with `origin` for a problem of another workload and for options that the workload does not
+// have.
 std::vector<GridPick> grid_picks(const GridModels& models, const std::string& origin, const Choices& choices);
 
-// `models` outlives the selector; `origin` stands in front of messages. It tries the options of all models of
-// the problem's dtype, each with the grid that its model finds the fastest of up to one workgroup a compute
-// unit, or the one that is held fixed, and the baseline. Selecting throws UserError for a problem of another
-// workload and for options that the workload does not have. Where no option can be built, or none is of that
-// dtype, the default knobs of all patterns are tried.
+// `models` outlives the selector; messages begin with `origin`. The selector tries grid_picks() and the
+// baseline. Selecting throws UserError for a problem of another workload and for options that the workload
+// does not have. If no option can be built, or no option has the dtype, the selector tries the default knobs
+// of all patterns.
 Selector grid_model_selector(const GridModels& models, const std::string& origin);
 
 }  // namespace tritax

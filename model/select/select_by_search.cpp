@@ -8,39 +8,39 @@ namespace tritax {
 
 namespace {
 
-constexpr std::size_t kBatch = 16;  // candidates between two pruning decisions, for any number of threads
-constexpr std::size_t kFrontier =
-    2;                           // shapes of tiles of a pattern, of which the best's neighbours are tried
-constexpr int kRefinements = 4;  // rounds of that, while there is something to gain
-// Then every single change of a knob is tried on the best of each pattern, in so many rounds at most.
+constexpr std::size_t kBatch = 16;    // candidates per pruning decision, for any number of threads
+constexpr std::size_t kFrontier = 2;  // tile shapes per pattern whose best member's neighbours are tried
+constexpr int kRefinements = 4;       // most rounds of neighbours
+// Most rounds in which every single change of a knob is tried on the best of each pattern.
 constexpr int kPolishings = 6;
-constexpr double kWorthRefining = 0.003;  // a pattern is done once a round gains less than this share
-// But no pattern is tuned that takes so many times as long as the fastest own one: its result says so.
+constexpr double kWorthRefining = 0.003;  // a pattern is done when a round gains less than this share
+// A pattern that takes this factor longer than the fastest own pattern is not tuned; its result says so.
 constexpr double kFarBehind = 1.5;
-// A simulation ends once it is so much slower than its pattern's best: nobody would look at its time.
+// A simulation ends when it is this factor slower than the best of its pattern: its exact time is useless.
 constexpr double kHopelessFactor = 1.03;
-// Of the last single changes, those that take so much more may still win once all GPUs run (Evaluator).
+// Among the last single changes, candidates up to this factor slower may still win when all GPUs run
+// (Evaluator).
 constexpr double kMayStillWin = 1.04;
 
 struct Contender {
   std::size_t pattern = 0;
   KnobChoice choice;
   Values knobs;
-  std::optional<double> least_ns;  // known before it is built; nothing if it cannot be
+  std::optional<double> least_ns;  // bound before building; nothing if it cannot be built
   double time_ns = kNever;         // of a full simulation
-  bool expanded = false;           // its neighbours have been listed
+  bool expanded = false;           // its neighbours are listed
 };
 
 struct PatternSearch {
   const PatternChoices* row = nullptr;
-  std::set<std::vector<std::int64_t>> known;  // the knobs that have been listed
+  std::set<std::vector<std::int64_t>> known;  // the listed knobs
   std::optional<std::size_t> best;
-  // The fastest member of every one of the fastest groups (tile shapes m × n), fastest first: those whose
-  // neighbours are tried. Not just the fastest members, which are one tile with a knob that hardly matters.
+  // The fastest member of each of the fastest groups (tile shapes m × n), fastest first; their neighbours are
+  // tried. The overall fastest members would often be one tile with different values of an unimportant knob.
   std::vector<std::size_t> frontier;
   double refined_ns = kNever;           // time of the best when its neighbours were last listed
   std::optional<std::size_t> polished;  // the best when all its single changes were listed
-  bool settled = false;                 // nothing more of it is tried
+  bool settled = false;                 // nothing more is tried
   const KnobSpace& space() const { return *row->space; }
 };
 
@@ -77,8 +77,8 @@ class Search {
   const Workload& workload_;
   std::vector<PatternSearch> searches_;
   std::vector<Contender> contenders_;
-  std::size_t listed_ = 0;  // contenders before this one have been decided
-  bool polishing_ = false;  // what is about as fast as the best is of use too
+  std::size_t listed_ = 0;  // contenders before this one are decided
+  bool polishing_ = false;  // candidates about as fast as the best are useful too
 };
 
 Search::Search(const Choices& choices, Trials& trials)
@@ -91,7 +91,7 @@ double Search::best_ns(std::size_t pattern) const {
   return search.best ? contenders_[*search.best].time_ns : kNever;
 }
 
-// What a contender has to beat to be of use.
+// The time that a useful contender must beat.
 double Search::worth_ns(std::size_t pattern) const {
   return (polishing_ ? kMayStillWin : 1) * best_ns(pattern);
 }
@@ -101,7 +101,7 @@ bool Search::same_group(const Contender& a, const Contender& b) const {
   return group_of(space, a.choice) == group_of(space, b.choice);
 }
 
-// Adds the knobs that have not been listed before.
+// Adds the knobs that are not listed yet.
 void Search::list(std::size_t pattern, std::vector<Option> found) {
   PatternSearch& search = searches_[pattern];
   for (Option& wanted : found) {
@@ -115,8 +115,8 @@ void Search::list(std::size_t pattern, std::vector<Option> found) {
   }
 }
 
-// The contenders from `first` on: the most promising of every pattern, then the second of every pattern, …
-// At the start of the search the default knobs go first: from then on there is an answer, and a time to beat.
+// The contenders from `first` on: the most promising of every pattern, then the second of every pattern, … At
+// the start of the search the default knobs go first, so that an answer and a time to beat exist early.
 std::vector<std::size_t> Search::by_promise(std::size_t first) const {
   std::vector<std::vector<std::size_t>> queues(searches_.size());
   for (std::size_t i = first; i < contenders_.size(); ++i) {
@@ -139,7 +139,7 @@ std::vector<std::size_t> Search::by_promise(std::size_t first) const {
   return order;
 }
 
-// How long it may take to be of use: to be the fastest of its pattern, or of a group of the frontier.
+// Longest time of a useful contender: the fastest of its pattern, or of a group of the frontier.
 double Search::give_up_after_ns(const Contender& contender) const {
   const PatternSearch& search = searches_[contender.pattern];
   if (!search.best) return 0;
@@ -154,12 +154,12 @@ double Search::give_up_after_ns(const Contender& contender) const {
   return std::min(hopeless, contenders_[search.frontier.back()].time_ns);
 }
 
-// Enters a full simulation of a contender.
+// Records the time of a full simulation of a contender.
 void Search::take(std::size_t index, double time_ns) {
   Contender& contender = contenders_[index];
   PatternSearch& search = searches_[contender.pattern];
   contender.time_ns = time_ns;
-  if (later(best_ns(contender.pattern), time_ns)) search.best = index;  // rounding decides nothing
+  if (later(best_ns(contender.pattern), time_ns)) search.best = index;  // equal up to rounding: no change
   auto& frontier = search.frontier;
   const auto same = std::find_if(frontier.begin(), frontier.end(), [&](std::size_t member) {
     return same_group(contenders_[member], contender);
@@ -188,7 +188,7 @@ void Search::evaluate_batch(const std::vector<std::size_t>& batch) {
   }
 }
 
-// Decides every contender that has been listed since the last call.
+// Decides every contender listed since the last call.
 void Search::evaluate_listed() {
   const std::vector<std::size_t> order = by_promise(listed_);
   const bool starts = listed_ == 0;
@@ -197,7 +197,7 @@ void Search::evaluate_listed() {
   while (next < order.size() && !trials_.stopped()) {
     std::vector<std::size_t> batch;
     std::int64_t ruled_out = 0;
-    // The first batch is small: nothing can be given up before each pattern has a best.
+    // The first batch is small: no simulation can be given up before each pattern has a best.
     const std::size_t size = starts && next == 0 ? searches_.size() : kBatch;
     for (; next < order.size() && batch.size() < size; ++next) {
       const Contender& contender = contenders_[order[next]];
@@ -212,7 +212,7 @@ void Search::evaluate_listed() {
   }
 }
 
-// Lists the pattern's best with what is best for the other patterns and does not depend on the pattern: the
+// Lists the pattern's best with those best values of other patterns that do not depend on the pattern: the
 // tiles.
 void Search::list_best_of_others(std::size_t pattern) {
   const PatternSearch& search = searches_[pattern];
@@ -224,8 +224,8 @@ void Search::list_best_of_others(std::size_t pattern) {
   }
 }
 
-// Lists the neighbours of the best few of every pattern that still gains, and what is best for the other
-// patterns; false if there is nothing new.
+// Lists the neighbours of the best few of every pattern that still gains, and the best values of other
+// patterns; false if nothing is new.
 bool Search::refine() {
   const std::size_t first = contenders_.size();
   for (std::size_t p = 0; p < searches_.size(); ++p) {
@@ -246,11 +246,11 @@ bool Search::refine() {
   return contenders_.size() > first;
 }
 
-// Whether the pattern is left as it is, and its row says that it is not tuned.
+// Whether the pattern is not tuned further, which its row then says.
 bool Search::far_behind(std::size_t pattern) const { return best_ns(pattern) > kFarBehind * fastest_ns(); }
 
-// Of the patterns that one would have to build; of all while none of these has a time. The baseline's time
-// may be doubted, and an own pattern that is far behind it is judged by its best all the same.
+// Fastest time of the user's own patterns; of all patterns while no own pattern has a time. The baseline's
+// time may be in doubt, so an own pattern far behind the baseline is still tuned.
 double Search::fastest_ns() const {
   double own_ns = kNever, any_ns = kNever;
   for (std::size_t p = 0; p < searches_.size(); ++p) {
@@ -265,8 +265,8 @@ bool Search::has_knobs(std::size_t pattern) const {
   return std::any_of(axes.begin(), axes.end(), [](const Axis& axis) { return axis.values.size() > 1; });
 }
 
-// Lists every single change of a knob of the best of each pattern, so that none is left that gains;
-// false if there is nothing new.
+// Lists every single change of a knob of the best of each pattern, so that no single change gains; false if
+// nothing is new.
 bool Search::polish() {
   polishing_ = true;
   const std::size_t first = contenders_.size();

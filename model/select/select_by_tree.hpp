@@ -1,5 +1,5 @@
-// The answers of decision trees (decision_tree.hpp) as patterns with knobs, their features as numbers of a
-// problem, and a selector of both: it tries what the trees choose, and the baseline to compare with.
+// Turns answers of decision trees (decision_tree.hpp) into patterns with knobs and numbers of a problem into
+// features, and defines a selector that tries the choice of the trees and the baseline for comparison.
 #pragma once
 
 #include <string>
@@ -14,25 +14,26 @@ namespace tritax {
 // An option of a tree: "producer-consumer", or with knobs, "producer-consumer tile=256x256x64 waves=8".
 struct PatternOption {
   const Pattern* pattern = nullptr;
-  Values knobs;  // those that are named are given
+  Values knobs;  // named knobs are given
 
   std::string name() const;
 };
 
-// Throws UserError that begins with `place` for a pattern or knob that the workload does not have, or a value
-// that the knob does not.
+// Throws UserError that begins with `place` for a pattern or knob that the workload does not have, or an
+// invalid value of a knob.
 PatternOption parse_pattern_option(const Workload& workload, const std::string& text,
                                    const std::string& place);
 
-// What features of a problem are made of: the columns of its fields, "flops" of all GPUs, and "bytes" that
-// one GPU exchanges, 0 where the workload does not say. Their product and quotient may be features too.
+// Names for features of a problem: the columns of its fields, "flops" of all GPUs, and "bytes" that one GPU
+// exchanges, 0 if the workload does not say. Products and quotients of names may be features too.
 std::vector<std::string> problem_numbers(const Workload& workload);
-// The value of a feature. Throws UserError that begins with `place` for what the workload does not have.
+// The value of a feature. Throws UserError that begins with `place` for a name that the workload does not
+// have.
 double problem_feature(const Problem& problem, std::string_view feature, const std::string& place);
 
-// `trees` outlives the selector; `origin` stands in front of messages. Selecting throws UserError for a
-// problem of another workload, and for options and features that the workload does not have. Where what is
-// chosen cannot be built the default knobs of all patterns are tried.
+// `trees` outlives the selector; messages begin with `origin`. Selecting throws UserError for a problem of
+// another workload, and for options and features that the workload does not have. If the choice cannot be
+// built, the selector tries the default knobs of all patterns.
 Selector tree_selector(const TreeSelector& trees, const std::string& origin);
 
 }  // namespace tritax

@@ -7,10 +7,10 @@ namespace tritax {
 
 namespace {
 
-// Simulated of every pattern besides its start.
+// Simulations per pattern besides its start.
 constexpr std::size_t kFew = 4;
 
-// Of every pattern where a search would start.
+// The start of a search of every pattern.
 std::vector<Proposal> starts_of(const Choices& choices) {
   std::vector<Proposal> starts;
   for (std::size_t p = 0; p < choices.patterns.size(); ++p) {
@@ -21,15 +21,15 @@ std::vector<Proposal> starts_of(const Choices& choices) {
   return starts;
 }
 
-// Candidates whose bounds are asked for, and their groups (shapes of tiles).
+// Candidates for bounds, and their groups (shapes of tiles).
 struct Listed {
   std::vector<Proposal> proposals;
   std::vector<int> groups;
   std::int64_t ruled_out = 0;
 };
 
-// The coarse values of all patterns that may beat `best_ns` of their pattern, for what is known before a
-// schedule is built.
+// The coarse choices of all patterns that may beat `best_ns` of their pattern, by the bound before a schedule
+// is built.
 Listed promising(const Choices& choices, const std::vector<double>& best_ns, Trials& trials) {
   Listed listed;
   for (std::size_t p = 0; p < choices.patterns.size(); ++p) {
@@ -49,8 +49,9 @@ Listed promising(const Choices& choices, const std::vector<double>& best_ns, Tri
   return listed;
 }
 
-// The `kFew` of every pattern with the lowest bounds, to be simulated as far as they beat `best_ns`. One of
-// every group first: a bound sees no contention, and may call all splits of one tile as good.
+// The `kFew` candidates per pattern with the lowest bounds, to be simulated while they beat `best_ns`. One
+// candidate of every group comes first: a bound sees no contention, and may rate all splits of one tile
+// equally.
 std::vector<Proposal> lowest(const Listed& listed, std::span<const Trial> bounds,
                              const std::vector<double>& best_ns) {
   std::vector<std::size_t> order;

@@ -31,7 +31,7 @@ KnobSpace space_of(const Pattern& pattern, const Problem& problem, const Machine
     return space;
   }
   space = workload.space(pattern, problem, machine, pins);
-  // Every pattern is launched and written as they say.
+  // These knobs apply to every pattern.
   for (const std::string_view knob : {kFormKnob, kEngineKnob, kCallKnob, kKernelsKnob}) {
     if (pins.has(knob) && pins.given(knob)) space.base.give(knob, pins[knob]);
   }

@@ -1,4 +1,4 @@
-// Decision trees as C++ that people read and kernel libraries compile.
+// Writes decision trees as readable C++ headers for kernel libraries.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kNameNote = "Names of features, as they are in what was learnt from";
 
-// A name may begin with a digit or be a word of C++; as a member with an underscore behind it is none.
+// A name may begin with a digit or be a keyword of C++; the member gets an underscore, and an "n" before a
+// digit.
 std::string member_of(std::string_view name) {
   const bool digit = name.front() >= '0' && name.front() <= '9';
   return fmt::format("{}{}_", digit ? "n" : "", name);
@@ -92,7 +93,7 @@ class TreeWriter {
   std::string text_;
 };
 
-// The name of a machine may be whatever its file says: a comment stays one.
+// The name of a machine may contain any text of its file; the result stays inside a comment.
 std::string in_comment(std::string text) {
   for (char& letter : text) {
     if (static_cast<unsigned char>(letter) < ' ' || letter == '\\') letter = ' ';

@@ -17,7 +17,7 @@ namespace {
 
 struct NamedFile {
   std::string path;
-  std::uint64_t content = 0;  // hash; 0: no regular file
+  std::uint64_t content = 0;  // hash; 0: not a regular file
 
   bool operator==(const NamedFile& other) const { return path == other.path && content == other.content; }
 };

@@ -1,6 +1,6 @@
-// Files that users name as values (ValueKind::file): every value is a number, so a path is one too, its place
-// in a list of this process. Paths are compared as they were written, and what stands in the files: a file
-// that has changed since gets another number. Any thread may call these.
+// Maps paths that users give as values (ValueKind::file) to numbers. Every value is a number, so the value of
+// a path is its place in a list of this process. Two paths are equal if their texts and the contents of the
+// files are equal: a changed file gets a new number. Any thread may call these functions.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace tritax {
 
-// From 1 on; the same for the same path with the same content.
+// The number of a path, from 1 on; equal for the same path with the same content.
 std::int64_t number_of_file(const std::string& path);
 
-// The path of a file that `by`, a file itself, names: a relative one is from the folder of that.
+// The path of a file that the file `by` names: a relative path starts at the folder of `by`.
 std::string path_beside(const std::string& path, const std::string& by);
 
-// "" of 0, which is no file.
+// The path of a number; "" for 0, which means no file.
 std::string file_of(std::int64_t number);
 
-// Path and content (64 bits of its FNV-1a hash) as text, for keys; "" of 0. What is no regular file, a pipe
-// for example, goes by its path.
+// Path and content (64 bits of its FNV-1a hash) as text, for keys; "" for 0. A path that is not a regular
+// file, for example a pipe, is represented by the path alone.
 std::string key_of_file(std::int64_t number);
 
 }  // namespace tritax

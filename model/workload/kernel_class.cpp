@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-constexpr double kTritonCallUs = 18;  // of the host, in all; see the header
+constexpr double kTritonCallUs = 18;  // total host time; see the header
 
 KernelProfile profile_of(KernelClass kernels) {
   switch (kernels) {

@@ -1,15 +1,16 @@
-// How well the own kernels of a question are taken to be written. It decides verdicts, so it is a knob of
-// every workload that has own kernels, `kernels`, and can be given:
+// Kernel classes say how well a user's own kernels are written. The class decides verdicts, so every workload
+// with own kernels has a knob `kernels`:
 //
-//   own     As this project's executor runs them: a schedule that is read, operation by operation, with
-//           the costs that `tritax calibrate` measures. Predictions are compared with measurements of these.
-//   triton  Compiled from Triton: none of the costs of reading. Where the GPU has no copies into LDS that
-//           go past registers, a workgroup keeps the next step of K in them (the serial pipeline). Peers
-//           come in the order of their ranks. Outside a graph a launch costs a call from Python.
-//   vendor  Compiled and tuned for one shape, as the kernels of the vendor's libraries are.
+//   own     Kernels of this project's executor, which reads a schedule operation by operation, with the costs
+//           that `tritax calibrate` measures. Predictions are compared with measurements of these kernels.
+//   triton  Kernels compiled by Triton, without the costs of reading a schedule. If the GPU has no copies
+//           into LDS that bypass registers, a workgroup keeps the next step of K in registers (the serial
+//           pipeline). Peers come in the order of their ranks. Outside a graph a launch costs a call from
+//           Python.
+//   vendor  Kernels compiled and tuned for one shape, like the kernels of the vendor's libraries.
 //
-// The costs of each are the profiles of model/cost/kernel_costs.hpp. For example, one-shot all-reduce by
-// vLLM's compiled kernel is `vendor`, Iris' fused kernels are `triton`.
+// The profiles of model/cost/kernel_costs.hpp are the costs of the classes. For example, one-shot all-reduce
+// by vLLM's compiled kernel is `vendor`, Iris' fused kernels are `triton`.
 //
 // Measured on one H200 (2026-11-29, driver 580, torch 2.11, Triton 3.6; the rows TC-… of
 // scenarios/published/verdicts-one-gpu.toml): a plain Triton product, the best of five tiles, takes 1.09
@@ -32,21 +33,20 @@ enum class KernelClass : std::uint8_t { own, triton, vendor };
 inline constexpr std::array<std::string_view, 3> kKernelClassNames{"own", "triton", "vendor"};
 inline constexpr std::string_view kKernelsKnob = "kernels";
 
-// A row for the tables of workloads.
+// The row of the knob for the tables of workloads.
 Spec kernels_knob();
 
-// What the knobs say of the kernels of a pattern; `own` where they say nothing, and of a vendor's library.
+// The class of a pattern's kernels by the knobs; `own` without the knob and for a vendor's library.
 KernelClass kernel_class_of(const Pattern& pattern, const Values& knobs);
 
-// The knobs with what their class holds besides its costs: pipeline, order of peers and `call_us`, as far as
-// there are such knobs and nobody gave them.
+// The knobs with the properties of their class besides costs: pipeline, order of peers and `call_us`, if
+// these knobs exist and are not given.
 Values with_class(const Values& knobs, const Machine& machine);
 
-// The machine whose own kernels cost what those of the class do. What builds and bounds schedules asks it.
+// The machine with the costs of the class as costs of own kernels, for building and bounding schedules.
 Machine machine_of_class(const Machine& machine, KernelClass kernels);
 
-// Gives the kernels of an own pattern the costs of the class. Attention that is written in the way of
-// `mma-sync` stays that.
+// Gives the kernels of an own pattern the profile of the class. Kernels of the profile `mma-sync` keep it.
 void write_as(Schedule& schedule, KernelClass kernels);
 
 }  // namespace tritax

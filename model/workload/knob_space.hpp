@@ -1,12 +1,12 @@
-// Which knobs a search may try for a pattern: independent axes, each a list of values.
+// Describes the knobs that a search may try for a pattern: independent axes, each a list of values.
 //
-// A choice is one value of every axis; composed, it gives the knobs of a run. Knobs that the pattern does not
-// use, that the user has pinned, or that cannot matter (an XCD remap on one die, a peer order on one GPU)
-// have exactly one value, so no two choices of a space build the same schedule on purpose.
+// A choice is one value per axis; compose() turns a choice into the knobs of a run. Knobs that the pattern
+// does not use, that the user has pinned, or that have no effect (an XCD remap on one die, a peer order on
+// one GPU) have exactly one value, so that different choices usually build different schedules.
 //
-// Searches go from coarse to fine: `coarse_choices` crosses the axes that decide most at the start of all
-// others, `neighbours` varies one axis of a good choice at a time, `with_travelling` carries what is good for
-// one pattern to another.
+// Searches go from coarse to fine: `coarse_choices` crosses the most important axes with the other axes at
+// their start, `neighbours` varies one axis of a good choice at a time, `with_travelling` carries good values
+// of one pattern to another pattern.
 #pragma once
 
 #include <cstdint>
@@ -20,43 +20,43 @@
 namespace tritax {
 
 struct AxisValue {
-  std::vector<std::int64_t> id;  // tells the values of an axis apart, also between patterns
+  std::vector<std::int64_t> id;  // identifies the value within its axis, also across patterns
   int group = 0;
-  // Puts the value into the knobs; false if it does not go with what is there already.
+  // Sets the value in the knobs; false if the value conflicts with other knobs.
   std::function<bool(Values&)> apply;
 };
 
 struct Axis {
   enum class Near : std::uint8_t {
     all,      // every value is a neighbour of every other
-    next,     // those before and behind it in the list
-    grouped,  // those of its group
-    none,     // nothing but what is tried at the end
+    next,     // the values before and after it in the list
+    grouped,  // the values of its group
+    none,     // no neighbours, except at the end of a search
   };
 
   std::string_view name;
   std::vector<AxisValue> values;    // at least one
   std::size_t start = 0;            // where a search begins
-  std::vector<std::size_t> coarse;  // crossed with those of other axes at first; empty: the start only
+  std::vector<std::size_t> coarse;  // first crossed with those of other axes; empty: only the start
   Near near = Near::all;
-  bool relative = false;     // applied after the others, because it depends on them
-  bool travels = false;      // what is best for one pattern is tried with the next
-  bool must_travel = false;  // … and where the next does not have it, nothing is
+  bool relative = false;     // applied after other axes, because it depends on them
+  bool travels = false;      // the best value of one pattern is tried with the next
+  bool must_travel = false;  // … and if the next does not have the value, nothing is tried
 };
 
-// One column of the knobs, and an axis of such values, the first of which is the start.
+// A value of one column of the knobs, and an axis of such values; the first is the start.
 AxisValue column_value(std::string_view column, std::int64_t value);
 Axis column_axis(std::string_view column, const std::vector<std::int64_t>& values);
 
-using KnobChoice = std::vector<std::uint16_t>;  // the number of a value for each axis
+using KnobChoice = std::vector<std::uint16_t>;  // index of the value, per axis
 
 struct KnobSpace {
   Values base;                          // defaults and pins: everything that no axis covers
   std::vector<Axis> axes;               // in the order in which neighbours are tried
-  std::function<void(Values&)> settle;  // last: brings equal orders into one form; may be empty
+  std::function<void(Values&)> settle;  // runs last: brings equivalent orders into one form; may be empty
 };
 
-// The knobs of a choice; nothing if two of its values do not go together.
+// The knobs of a choice; nothing if two values conflict.
 std::optional<Values> compose(const KnobSpace& space, const KnobChoice& choice);
 
 KnobChoice start_of(const KnobSpace& space);
@@ -69,8 +69,8 @@ struct Option {
 // The start, then the coarse values of all axes crossed, the last axis fastest. No knobs twice.
 std::vector<Option> coarse_choices(const KnobSpace& space);
 
-// All that differ from `choice` in one axis, by a near value or by any. No knobs twice, and not those of
-// `choice` itself.
+// All choices that differ from `choice` in one axis, by a near value or by any value. No knobs twice, and not
+// the knobs of `choice`.
 enum class Reach : std::uint8_t { near, all };
 std::vector<Option> neighbours(const KnobSpace& space, const KnobChoice& choice, Reach reach = Reach::near);
 
@@ -79,7 +79,7 @@ std::vector<Option> neighbours(const KnobSpace& space, const KnobChoice& choice,
 std::optional<Option> with_travelling(const KnobSpace& space, const KnobChoice& choice,
                                       const KnobSpace& others, const KnobChoice& other);
 
-// Which of the grouped values a choice has: -1 if there is no such axis.
+// Group of a choice's value on the grouped axis; -1 if there is no such axis.
 int group_of(const KnobSpace& space, const KnobChoice& choice);
 
 }  // namespace tritax

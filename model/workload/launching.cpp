@@ -36,7 +36,7 @@ void without_gather(Program& program) {
   std::erase_if(program, [](const HostOp& op) { return op.is_work(kFrameworkGather); });
 }
 
-// The law of the header: what waits for a stream orders what follows behind all in it.
+// The stream form of the header: work after a removed wait for a stream goes into that stream.
 Program in_streams(const Program& program) {
   const auto last = std::find_if(program.rbegin(), program.rend(), is_launch);
   const auto behind_last = static_cast<std::size_t>(program.rend() - last);
@@ -45,7 +45,7 @@ Program in_streams(const Program& program) {
     waits = waits || program[i].kind == HostOpKind::stream_synchronize;
   }
   Program left;
-  std::int32_t joined = -1;  // the stream that was waited for
+  std::int32_t joined = -1;  // the stream of the last removed wait
   for (std::size_t i = 0; i < program.size(); ++i) {
     HostOp op = program[i];
     if (is_of_framework(op)) continue;
@@ -61,7 +61,8 @@ Program in_streams(const Program& program) {
   return left;
 }
 
-// Kernels between the harness and the last wait as one graph. Nothing where that is not all there is.
+// Puts the kernels between the harness and the last wait into one graph. False if there is other work than
+// kernels.
 bool to_graph(const Program& program, Program& with_graph, Graph& graph, std::int32_t id) {
   const auto first = std::find_if(program.begin(), program.end(), is_launch);
   const auto last = std::find_if(program.rbegin(), program.rend(), is_launch).base();
@@ -86,7 +87,7 @@ bool to_graph(const Program& program, Program& with_graph, Graph& graph, std::in
 
 void give_form(Schedule& schedule, const Pattern& pattern, CallForm form) {
   if (form == CallForm::eager_slices) return;
-  if (form == CallForm::custom_graph) form = CallForm::graph;  // of other kernels
+  if (form == CallForm::custom_graph) form = CallForm::graph;  // the same form, of other kernels
   for (Program& program : schedule.host) {
     if (form == CallForm::eager) {
       without_gather(program);
@@ -144,7 +145,7 @@ Spec form_knob(CallForm last) {
   if (custom) spec.names = kCustomForms;
   spec.shown = "{}";
   spec.not_shown = static_cast<std::int64_t>(CallForm::stream);
-  // Measurements call libraries as a framework does.
+  // Measurements call libraries like a framework.
   spec.unrecorded = static_cast<std::int64_t>(slices ? CallForm::eager_slices : CallForm::eager);
   return spec;
 }
@@ -207,7 +208,7 @@ LaunchMode launch_mode_of(const Problem& problem, const Values& pins) {
 
 namespace {
 
-// Whether calls of that engine's all-reduce were measured there.
+// Whether calls of the engine's all-reduce were measured on the machine.
 bool has_custom(const Machine& machine, Engine engine) {
   const auto kind = static_cast<CollectiveKind>(static_cast<std::size_t>(CollectiveKind::vllm_all_reduce) +
                                                 static_cast<std::size_t>(engine));

@@ -1,17 +1,17 @@
-// How the kernels of a run are launched: the forms of a vendor's library, host time of calls, and the one
-// mode in which a question compares both with own kernels.
+// Decides how the kernels of a run are launched: the forms of a vendor's library, host time of calls, and the
+// one mode in which a question compares libraries and own kernels.
 //
-// A pattern of libraries is built as a framework calls it eagerly, with all the host does. Its knob `form`
-// says what is left of that:
+// A library pattern is built like an eager call by a framework, with all host work. Its knob `form` says how
+// much of the host work remains:
 //
 //   eager-slices  all of it
 //   eager         no gather into a list of slices
-//   stream        one stream after another: no host work of a framework, no wait before the last. What comes
-//                 behind a wait for a stream goes into that stream instead.
-//   graph         the same kernels in one launch: no calls either
+//   stream        all in streams: no host work of a framework, and only the last wait. Work after a removed
+//                 wait for a stream goes into that stream.
+//   graph         the same kernels in one graph launch: also without calls
 //   custom-graph  the same, with a serving engine's own all-reduce instead of the collective library's
 //
-// For example, of host programs (GEMM, wait, 264 us, 405 us, call, GATHER, COPY, wait) the stream form is
+// For example, for the host program (GEMM, wait, 264 us, 405 us, call, GATHER, COPY, wait) the stream form is
 // (GEMM, call, GATHER, COPY, wait), and the graph form ({GEMM, GATHER, COPY}, wait).
 //
 // A process per GPU launches on its own, as under torchrun and mpirun; the launches of one process that
@@ -38,7 +38,7 @@ struct Problem;
 
 enum class CallForm : std::uint8_t { stream, graph, eager, eager_slices, custom_graph };
 
-// Engines whose all-reduces the form custom-graph has.
+// Engines whose all-reduces the form custom-graph can use.
 enum class Engine : std::uint8_t { vllm, sglang, trtllm };
 inline constexpr std::array<std::string_view, 3> kEngineNames{"vllm", "sglang", "trtllm"};
 inline constexpr std::string_view kEngineKnob = "engine";
@@ -48,31 +48,33 @@ inline constexpr std::string_view kLaunchKnob = "launch";
 inline constexpr std::string_view kCallKnob = "call_us";
 inline constexpr std::string_view kProcessesKnob = "processes";
 
-// Rows of more than that are not replayed as graphs: vLLM captures batches of up to so many tokens
+// Most rows of a step that is replayed as a graph: vLLM captures batches of up to this number of tokens
 // (vllm-project/vllm vllm/config, max_cudagraph_capture_size).
 inline constexpr std::int64_t kMostGraphRows = 512;
 
 enum class LaunchMode : std::uint8_t { stream, graph };
 inline constexpr std::array<std::string_view, 2> kLaunchModeNames{"stream", "graph"};
 
-// Rows for the tables of workloads. `last`: the form that a workload has beyond stream, graph and eager.
+// Rows of the knobs for the tables of workloads. `last`: the form that a workload has besides stream, graph
+// and eager.
 Spec form_knob(CallForm last = CallForm::eager);
 Spec engine_knob();
 
-// The form that knobs say. They have the knob.
+// The form in the knobs, which must have the knob `form`.
 CallForm call_form_of(const Values& knobs);
 Spec call_knob();
 Spec processes_knob();
 
-// The mode in which a question is answered whose problem, and whose knobs that are held fixed, are these.
+// The mode for a question with this problem and these pinned knobs.
 LaunchMode launch_mode_of(const Problem& problem, const Values& pins);
 
-// `pins` with what holds all patterns in that mode: `launch` and `form`, where there are such knobs and
-// nobody gave them. Of graphs, custom-graph where calls of the engine's all-reduce were measured on the
-// machine: who replays graphs there has it.
+// `pins` with `launch` and `form` set to that mode for all patterns, if these knobs exist and are not given.
+// Of the graph forms, custom-graph if calls of the engine's all-reduce were measured on the machine, because
+// users who replay graphs there have this all-reduce.
 Values in_mode(const Values& pins, LaunchMode mode, const Machine& machine);
 
-// The schedule as the knobs have it launched. Throws UserError for the form graph of what no graph can hold.
+// Changes the schedule to the launches that the knobs ask for. Throws UserError for the form graph if a graph
+// cannot hold the schedule.
 void launch_as(Schedule& schedule, const Pattern& pattern, const Values& knobs);
 
 }  // namespace tritax

@@ -27,10 +27,10 @@ std::optional<std::string_view> form_of_program(const CsvRow& line, const Worklo
 
 namespace {
 
-// A field as programs and scripts write it; nothing where they write what stands for "left out".
+// A field as programs and scripts write it; nothing for a value that means "left out".
 std::optional<std::int64_t> field_of_row(const CsvRow& line, const Spec& field) {
   constexpr std::array<std::string_view, 2> kPythonWords{"False", "True"};
-  if (!field.required && !line.has(field.name)) return std::nullopt;  // written before there was that field
+  if (!field.required && !line.has(field.name)) return std::nullopt;  // the table is older than the field
   switch (field.kind) {
     case ValueKind::name:
       return static_cast<std::int64_t>(line.choice(field.name, field.names));

@@ -1,7 +1,8 @@
-// Rows of what a vendor's libraries take, as the scripts of backend_hip/baselines measure it through PyTorch.
+// Reads rows of measured times of a vendor's libraries, which the scripts of backend_hip/baselines measure
+// through PyTorch.
 //
-// Each workload knows its own rows (Workload::library_call), so that a new script or a new baseline needs
-// nothing but the folder of its workload.
+// Each workload knows its own rows (Workload::library_call), so a new script or baseline changes only the
+// folder of its workload.
 #pragma once
 
 #include <array>
@@ -15,18 +16,18 @@ namespace tritax {
 
 enum class LibraryForm : std::uint8_t {
   gemm_cold,   // kernels of a GEMM after the caches were flushed
-  gemm_warm,   // the same right after an equal one
-  gemm_loop,   // time per call of many in a row
+  gemm_warm,   // the same directly after an equal GEMM
+  gemm_loop,   // time per call of many consecutive calls
   all_gather,  // kernel of an all-gather
   stepwise,    // the whole program, with a host synchronisation between product and collective
-  program,     // the whole program, all of it in streams
+  program,     // the whole program in streams
   kernel       // a kernel between two events of its stream, after the caches were flushed
 };
 inline constexpr std::array<std::string_view, 7> kLibraryFormNames{
     "gemm cold", "gemm warm", "gemm loop", "all-gather", "stepwise", "program", "kernel"};
 
-// What the scripts write: library_microbench.py a row a call (column "what"), the others a row a program
-// ("form").
+// Values in the tables of the scripts: library_microbench.py writes a row per call (column "what"), the other
+// scripts a row per program ("form").
 inline constexpr std::array<std::string_view, 5> kProgramForms{"gemm", "gathered", "library", "stepwise",
                                                                "streams"};
 inline constexpr std::array<std::string_view, 2> kProgramLaunches{"eager", "graph"};
@@ -39,33 +40,31 @@ struct LibraryCall {
   Values knobs;
   std::string_view pattern;
   std::string_view time_column;  // in us
-  bool between_events = false;   // on the stream, else the sum of the kernels' own times
+  bool between_events = false;   // time between events of the stream; else sum of kernel times
 };
 
-// Whether a row is one of library_microbench.py, or of the program of a workload: tables name it in the
-// column "workload"; those of the first workload of all do not.
+// Whether a row is of library_microbench.py, or of the program of a workload. Tables name the workload in the
+// column "workload", except tables of the first workload.
 inline bool is_of_call(const CsvRow& line) { return line.has("what"); }
 bool is_of_program(const CsvRow& line, const Workload& workload, bool named_in_table);
 
-// Of a row of library_microbench.py that has a counterpart: the form of a GEMM with operands in that state.
-// Its times are the same for all launches, but for those of a loop. Throws UserError for unknown names.
+// The form of a row of library_microbench.py that has a counterpart: a GEMM with operands in that state. Its
+// times do not depend on the launch, except in a loop. Throws UserError for unknown names.
 std::optional<LibraryForm> form_of_call(const CsvRow& line, std::string_view call);
 
-// The form of a row of the workload's program called eagerly, on the host's clock; nothing for all other
-// rows.
+// The form of a row of the workload's program, called eagerly and timed by the host; nothing for other rows.
 std::optional<std::string_view> form_of_program(const CsvRow& line, const Workload& workload);
 
-// Such a row of the form "library": a run of the pattern of that name, without host barriers. Fields of the
-// workload are columns; one that may be left out need not be there.
+// The call of such a row with the form "library": a run of the pattern of that name, without host barriers.
+// Fields of the workload are columns; columns of optional fields may be missing.
 std::optional<LibraryCall> library_program(const CsvRow& line, const Workload& workload);
-// … of some form, as a run of `pattern`.
+// The same for a row of any form, as a run of `pattern`.
 LibraryCall run_of_program(const CsvRow& line, const Workload& workload, std::string_view pattern);
 
-// The problem of a row that has the fields of the workload as columns; those that may be left out need not be
-// there.
+// The problem of a row with the fields of the workload as columns; columns of optional fields may be missing.
 Problem problem_of_row(const CsvRow& line, const Workload& workload);
 
-// The fields m, n, k and dtype of a row, given to a problem that has them.
+// Gives the fields m, n, k and dtype of a row to the values of a problem.
 void give_product(const CsvRow& line, Values& values);
 
 }  // namespace tritax

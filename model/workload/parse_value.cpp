@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kSwitch{"off", "on"};
 
-// What a user may give, in words; empty: the range.
+// The allowed values in words; empty: the range.
 std::string allowed_of(const Spec& spec) {
   if (spec.counts_gpus) return fmt::format("{} to the number of GPUs of the machine", spec.low);
   if (spec.columns() == 1) return std::string(spec.allowed);

@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-// Whether `column` is `name`, or `name` with "_" and `part` behind it.
+// Whether `column` is `name`, or `name`, "_" and `part`.
 bool is_column(std::string_view column, std::string_view name, std::string_view part) {
   if (part.empty()) return column == name;
   return column.size() == name.size() + 1 + part.size() && column.starts_with(name) &&

@@ -50,7 +50,7 @@ void give_message(Problem& problem, std::int64_t bytes, const std::string& where
     throw UserError(fmt::format("{}: {} bytes are not {} equal blocks of {} elements; give a multiple of {}",
                                 where, bytes, gpus, name_of(dtype), step));
   }
-  // Rows that are shared evenly, and as wide as the collectives of the tables (scripts/make-library-table).
+  // Rows that divide evenly among GPUs, as wide as in the tables of collectives (scripts/make-library-table).
   const std::int64_t block = bytes / step;
   std::int64_t cols = 1024;
   while (block % cols != 0) cols /= 2;
@@ -87,7 +87,7 @@ const Pattern* baseline_of(const Workload& workload) {
 
 namespace {
 
-// With what the pattern adds to the matrices of the problem.
+// Checks that all buffers fit in memory, including buffers that the pattern adds to the problem's matrices.
 void check_buffers(const Pattern& pattern, const Schedule& schedule, const Gpu& gpu) {
   double bytes = 0;
   for (const Buffer& buffer : schedule.buffers) bytes += bytes_of(buffer, {0, 0, buffer.rows, buffer.cols});

@@ -1,14 +1,14 @@
-// A workload: what is computed, and the patterns that compute it. A row of data and a few functions, not a
-// type that the rest of the program knows.
+// A workload describes a computation and the patterns that compute it. A workload is a row of data and a few
+// functions; the rest of the program knows no type of a workload.
 //
-// Each workload is a folder of model/workloads/ and one line of its registry. It describes its problem by
-// `fields` and what its patterns may vary by `knobs` (values.hpp), lists its patterns, names one of them as
-// the baseline, and gives the functions below. Scenario files, command line, search, reproduction, validation
-// and measurement loop over these tables, so nothing outside its folder names its struct, its fields or its
-// patterns.
+// Each workload is a folder of model/workloads/ and one line of its registry. A workload describes its
+// problem by `fields` and the choices of its patterns by `knobs` (values.hpp), lists its patterns, names one
+// pattern as the baseline, and provides the functions below. Scenario files, command line, search,
+// reproduction, validation and measurement loop over these tables, so no code outside the folder names its
+// struct, its fields or its patterns.
 //
 // A pattern turns problem, machine and knobs into a tile schedule (model/schedule/schedule.hpp). The taxonomy
-// is that of arXiv:2511.12500 §4 and ROCm/iris docs/conceptual/taxonomy.md.
+// follows arXiv:2511.12500 §4 and ROCm/iris docs/conceptual/taxonomy.md.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ class CsvRow;
 struct LibraryCall;
 struct Workload;
 
-// What is to be computed: the workload and the values of its fields.
+// The computation: the workload and the values of its fields.
 struct Problem {
   const Workload* workload = nullptr;
   Values values;
@@ -40,9 +40,9 @@ struct Problem {
   }
 };
 
-// How the workgroups that compute and those that communicate share the compute units of a GPU.
+// How computing and communicating workgroups share the compute units of a GPU.
 enum class Roles : std::uint8_t {
-  in_turn,         // all do the same, or one kernel follows the other
+  in_turn,         // all workgroups do the same, or one kernel follows the other
   in_one_kernel,   // side by side in one grid
   in_two_kernels,  // side by side in two grids
 };
@@ -50,61 +50,61 @@ enum class Roles : std::uint8_t {
 struct Pattern {
   std::string_view name;                         // "producer-consumer"
   std::string_view summary;                      // one line for tables
-  std::span<const std::string_view> knobs = {};  // of the workload's table, those that change its schedule
+  std::span<const std::string_view> knobs = {};  // knobs of the workload that change the pattern's schedule
   Schedule (*build)(const Problem& problem, const Machine& machine, const Values& knobs) = nullptr;
   Roles roles = Roles::in_turn;
-  // It stands for a vendor's libraries: on GPUs a script measures them (backend_hip/baselines), not `tritax
-  // measure`.
+  // The pattern stands for a vendor's libraries: a script measures the libraries on GPUs
+  // (backend_hip/baselines), not `tritax measure`.
   bool vendor = false;
-  // What it chooses itself, whatever the knobs say: the table's values with those given. Null for most.
+  // Values that the pattern chooses itself, against the knobs: the values of the table with the chosen ones
+  // given. Null for most patterns.
   Values (*own_choice)(const Problem& problem, const Machine& machine) = nullptr;
-  bool calls_itself = false;  // its schedule holds the host time of its calls (call_us) already
+  bool calls_itself = false;  // its schedule already contains the host time of its calls (call_us)
 
-  // All of vendors' libraries have a form, all others calls (launching.hpp) and a class of kernels
-  // (kernel_class.hpp), whether or not `knobs` says so.
+  // All patterns of vendors' libraries have a form; all other patterns have calls (launching.hpp) and a class
+  // of kernels (kernel_class.hpp), also without entries in `knobs`.
   bool uses(std::string_view knob) const;
 };
 
-// Where a field of a problem was given: "file:line", or options.
+// Place where a field of a problem was given: "file:line", or options.
 using FieldPlace = std::function<std::string(std::string_view field)>;
 
-// What "useful" means for rates and bandwidths.
+// Useful work, for rates and bandwidths.
 struct Work {
-  double flops = 0;  // of the whole problem; 0: it only moves data
-  double bytes_per_gpu =
-      0;          // that one GPU moves, as published bandwidths count them; 0: they are not asked for
-  int peers = 0;  // that each active GPU moves data to or from
+  double flops = 0;          // of the whole problem; 0: data movement only
+  double bytes_per_gpu = 0;  // bytes that one GPU moves, as published bandwidths count; 0: no bandwidth
+  int peers = 0;             // number of peers to or from which each active GPU moves data
 };
 
-// What a collective's message is, as nccl-tests and rccl-tests count its size: the larger of what a GPU gives
-// and what it gets (NVIDIA/nccl-tests doc/PERFORMANCE.md).
+// The message of a collective, as nccl-tests and rccl-tests count its size: the larger of a GPU's input and
+// output (NVIDIA/nccl-tests doc/PERFORMANCE.md).
 enum class Message : std::uint8_t {
-  none,         // it is no collective alone
+  none,         // not a collective alone
   matrix,       // rows × cols
   matrix_a_gpu  // rows × cols of each GPU
 };
 
-// Which step a workload is of a layer Y = X·W whose weights W are split over the GPUs: tensor parallelism
-// (arXiv:1909.08053 §3), and with it sequence parallelism, where rows of X and Y are split too
-// (arXiv:2205.05198 §4.2).
+// The step that a workload is in a layer Y = X·W with weights W split over the GPUs: tensor parallelism
+// (arXiv:1909.08053 §3), also with sequence parallelism, which splits rows of X and Y too (arXiv:2205.05198
+// §4.2).
 enum class Projection : std::uint8_t {
-  none,              // it is no such step as it stands
+  none,              // not such a step
   columns,           // W split by columns, all of X on every GPU: a product alone
-  columns_gathered,  // W split by columns, X by rows, which are gathered first
+  columns_gathered,  // W split by columns, X by rows; the rows are gathered first
   rows_reduced,      // W split by rows, X by columns; every GPU ends with the sum of all products
   rows_scattered,    // the same, but every GPU ends with some rows of the sum
 };
 
-// The fields that say the size of the product of such a step.
+// The fields with the size of the product of such a step.
 struct ProjectionFields {
   Projection projection = Projection::none;
   std::string_view rows = "m";
   std::string_view columns = "n";  // of one GPU
   std::string_view depth = "k";
-  bool depth_of_all = false;  // the depth of all GPUs together; else what one GPU multiplies
+  bool depth_of_all = false;  // depth of all GPUs together; else of one GPU
 };
 
-// What its compute units work on, in sentences: "the GEMM needs at least 3 us", "2 us of matrix work more".
+// Words for the computation, in sentences: "the GEMM needs at least 3 us", "2 us of matrix work more".
 struct ComputingWords {
   std::string_view all = "the GEMM";
   std::string_view time = "matrix work";
@@ -117,46 +117,46 @@ struct Workload {
   std::span<const Spec> fields = {};
   std::span<const Spec> knobs = {};
   std::span<const Pattern> patterns = {};
-  std::string_view baseline = {};       // the pattern that speedups refer to; "": it has none
-  std::string_view usual_pattern = {};  // of a scenario that names none; "": one has to be chosen
-  std::string_view library_key = {};  // a boolean key of scenarios that means the pattern "library"; "": none
+  std::string_view baseline = {};       // the pattern that speedups refer to; "": none
+  std::string_view usual_pattern = {};  // of a scenario without a pattern; "": a pattern must be chosen
+  std::string_view library_key = {};    // boolean key of scenarios that means the pattern "library"; "": none
 
-  // Fills fields that follow from others and refuses what cannot be. `where` is the file:line or options to
-  // blame.
+  // Fills fields that follow from others and refuses impossible values. `place` returns the file:line or
+  // options to blame.
   void (*complete)(Problem& problem, const FieldPlace& place) = nullptr;
   Work (*work)(const Problem& problem) = nullptr;
   std::string (*size_text)(const Problem& problem) = nullptr;  // "8192x4608x36864 fp16"
-  // The knobs where nobody gives any; null: the usual values of the table.
+  // The default knobs; null: the usual values of the table.
   Values (*default_knobs)(const Problem& problem, const Machine& machine) = nullptr;
-  // What a knob that nobody gave stands for on a machine, where its value only says that: "256"; empty: what
-  // its help says behind "left out:". Null: the same.
+  // Text for a knob whose value means "not given": its value on the machine, "256"; empty: the text after
+  // "left out:" in the knob's help. Null: the same.
   std::string (*left_out)(const Pattern& pattern, const Spec& knob, const Machine& machine) = nullptr;
-  // What a search may try, some of it held fixed; null: only the defaults.
+  // The knobs that a search may try, with pinned knobs fixed; null: only the defaults.
   KnobSpace (*space)(const Pattern& pattern, const Problem& problem, const Machine& machine,
                      const Values& pins) = nullptr;
-  // No schedule of the knobs is faster, known before any is built; null: 0.
+  // Lower bound of the time of every schedule with these knobs, without building one; null: 0.
   double (*bound_ns)(const Pattern& pattern, const Problem& problem, const Machine& machine,
                      const Values& knobs) = nullptr;
-  // Host time of a library's GEMM call that an event on an idle stream sees beyond the launch; null: 0.
+  // Host time of a library's GEMM call, beyond the launch, that events on an idle stream measure; null: 0.
   double (*call_ns)(const Pattern& pattern, const Problem& problem, const Machine& machine) = nullptr;
 
-  // The call of this workload that a row of a library's measurements is about; nothing if it is about
-  // another. Null: no script measures it.
+  // The call of this workload in a row of a library's measurements; nothing if the row is about another
+  // workload. Null: no script measures the workload.
   std::optional<LibraryCall> (*library_call)(const CsvRow& line) = nullptr;
 
-  // The field that counts the rows of one step of a model, which go into graphs where there are few of them
-  // (launching.hpp); "": it runs in streams.
+  // The field with the number of rows of one step of a model; steps with few rows go into graphs
+  // (launching.hpp); "": the workload runs in streams.
   std::string_view step_rows = {};
 
-  bool timed_by_host = false;  // its usual clock is the host's; else events in a busy stream
+  bool timed_by_host = false;  // usually timed by the host; else by events in a busy stream
   Message message = Message::none;
-  bool computes_and_sends = false;  // its times of GEMM and of communication can be asked for
-  bool back_to_back = false;        // in a busy stream it is one of many equal calls
+  bool computes_and_sends = false;  // has separate times of GEMM and communication
+  bool back_to_back = false;        // in a busy stream: one of many equal calls
   ProjectionFields projection = {};
   ComputingWords computing = {};
 };
 
-// A problem of the workload with everything at its usual value.
+// A problem of the workload with all fields at their usual values.
 Problem problem_of(const Workload& workload);
 
 // Calls `complete`. Throws UserError.
@@ -165,25 +165,24 @@ void complete_problem(Problem& problem, const std::string& where);  // the same 
 
 Work work_of(const Problem& problem);
 
-// Of a collective alone; 0 of all else.
+// Bytes of the message of a collective alone; 0 for other workloads.
 double message_bytes(const Problem& problem);
 
-// Gives rows and cols of a collective whose message has so many bytes. Throws UserError that begins with
-// `where` where no matrix has them.
+// Sets rows and cols of a collective to a message of `bytes` bytes. Throws UserError that begins with `where`
+// if no matrix has this size.
 void give_message(Problem& problem, std::int64_t bytes, const std::string& where);
 
-// The knobs with the defaults of the machine, and those of the class of kernels (kernel_class.hpp), where
-// nothing was given.
+// The given knobs, completed by the defaults of the machine and of the class of kernels (kernel_class.hpp).
 Values resolved_knobs(const Problem& problem, const Machine& machine, const Values& given);
 
 // Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to
 // blame.
 const Pattern& find_pattern(const Workload& workload, std::string_view name, const std::string& where);
 
-// Whether nobody has to build it: a vendor's library, or the baseline.
+// Whether the pattern exists without further work of a user: a vendor's library, or the baseline.
 bool is_there(const Pattern& pattern, const Workload& workload);
 
-// Null if the workload has none.
+// The baseline pattern; null if the workload has none.
 const Pattern* baseline_of(const Workload& workload);
 
 // Builds the schedule of a pattern. `knobs` are resolved. Throws UserError when the problem, the knobs or the
@@ -191,7 +190,8 @@ const Pattern* baseline_of(const Workload& workload);
 Schedule build_schedule(const Pattern& pattern, const Problem& problem, const Machine& machine,
                         const Values& knobs);
 
-// No schedule of the knobs is faster, known before any is built (Workload::bound_ns); 0: nothing is known.
+// Lower bound of the time of every schedule with these knobs, without building one (Workload::bound_ns); 0:
+// unknown.
 double least_time_ns(const Pattern& pattern, const Problem& problem, const Machine& machine,
                      const Values& knobs);
 

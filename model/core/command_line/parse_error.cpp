@@ -49,7 +49,7 @@ std::vector<std::string> command_names(const CLI::App& command) {
   return names;
 }
 
-// "'--mahcine' is unknown (did you mean '--machine'?)" for what no option or command took.
+// "'--mahcine' is unknown (did you mean '--machine'?)" for a word that no option or command accepted.
 std::string describe_unexpected(const CLI::App& program, const CLI::App& command) {
   const std::vector<std::string> remaining = program.remaining(true);
   const std::string word = remaining.empty() ? "" : remaining.front();
@@ -66,7 +66,8 @@ std::string one_line(std::string text) {
   return presentable_line(text);
 }
 
-// "--machine: '--json' is an option and no value" of one that took the next for its value, "" if none did.
+// "--machine: '--json' is an option and no value" for an option that took the next option as its value, "" if
+// there is none.
 std::string describe_taken_option(const CLI::App& command) {
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {
     for (const CLI::Option* option : app->get_options()) {
@@ -96,7 +97,7 @@ std::string describe_missing_value(const CLI::App& program) {
 std::string describe_parse_error(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App& command = selected_command(program);
   if (const std::string missing = describe_missing_value(program); !missing.empty()) return missing;
-  // What is missing is often what was misspelt, so the unexpected word is the better message.
+  // A missing option is often a misspelt one, so the message about the unexpected word is better.
   const bool unexpected = !program.remaining(true).empty();
   const bool no_command = command.get_require_subcommand_min() > 0 && !unexpected;
   const std::string what =

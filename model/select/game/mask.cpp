@@ -13,7 +13,7 @@ bool meet(const Region& a, const Region& b) {
   return a.buffer == b.buffer && a.rank == b.rank && overlap(a.rect, b.rect);
 }
 
-// Whether one writes what the other reads.
+// Whether `writer` writes data that `reader` reads.
 bool writes_what_is_read(const Op& writer, const Op& reader, std::int32_t own_rank) {
   bool found = false;
   for_each_write(writer, [&](const Region& written, bool) {
@@ -34,7 +34,7 @@ bool same_tile(const Rect& a, const Rect& b) {
   return a.row == b.row && a.col == b.col && a.rows == b.rows && a.cols == b.cols;
 }
 
-// Two that use the accumulator, one right behind the other as far as it is concerned.
+// Whether two consecutive uses of the accumulator commute.
 bool commute(const Op& first, const Op& second) {
   const AccumulatorUse use = traits_of(first.kind).accumulator;
   if (use != traits_of(second.kind).accumulator) return false;
@@ -105,8 +105,8 @@ Passing may_pass(const Op& first, const Op& second, std::int32_t own_rank, bool 
 }
 
 std::vector<char> begins_anew(std::span<const Op> program) {
-  std::vector<char> fills_anew(program.size() + 1, 1);  // who uses the accumulator next replaces it,
-  std::vector<char> written(program.size() + 1, 1);     // and all that was put into it is written out
+  std::vector<char> fills_anew(program.size() + 1, 1);  // the next use of the accumulator replaces it,
+  std::vector<char> written(program.size() + 1, 1);     // and all earlier contents are written out
   bool empty = true;
   for (std::size_t i = 0; i < program.size(); ++i) {
     const AccumulatorUse use = traits_of(program[i].kind).accumulator;

@@ -8,14 +8,14 @@ namespace tritax {
 
 namespace {
 
-// How much a player that takes losses takes: of the time at the start, first and last.
+// Loss that a player accepts, as a share of the time at the start: first and last value.
 constexpr double kFirstLoss = 5e-4;
 constexpr double kLastLoss = 1e-5;
 
-constexpr int kSample = 16;  // moves of which a greedy player takes the best
+constexpr int kSample = 16;  // a greedy player takes the best of this number of moves
 
-constexpr std::size_t kLists = 16;  // of an evolution
-constexpr std::size_t kKept = 2;    // the best of them live on as they are
+constexpr std::size_t kLists = 16;  // per generation of an evolution
+constexpr std::size_t kKept = 2;    // the best lists stay unchanged
 
 struct Lived {
   std::vector<Move> moves;
@@ -28,7 +28,7 @@ const Lived& better_of_two(Game& game, const std::vector<Lived>& all) {
   return one.time <= other.time ? one : other;
 }
 
-// The beginning of one and the end of another, with one change.
+// The beginning of one list and the end of another, with one change.
 std::vector<Move> child_of(Game& game, const Lived& one, const Lived& other) {
   std::vector<Move> moves(one.moves.begin(),
                           one.moves.begin() + static_cast<std::ptrdiff_t>(game.below(one.moves.size() + 1)));
@@ -79,7 +79,7 @@ void play_greedily(Game& game) {
   }
 }
 
-// An episode ends where it has lost for 32 moves; the next one begins with the best position.
+// An episode ends after 32 moves without gain; the next episode begins at the best position.
 void play_annealing(Game& game) {
   int since_best = 0;
   double best = game.best_time();

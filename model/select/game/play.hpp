@@ -1,4 +1,4 @@
-// The players of player.hpp, one function each. Internal to model/select/game.
+// Declares the players of player.hpp, one function each. Internal to model/select/game.
 #pragma once
 
 #include "model/select/game/player.hpp"

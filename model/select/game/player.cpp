@@ -89,7 +89,7 @@ void Game::back_to_start() {
   time_ = start_time_;
 }
 
-// All of the moves are known to be allowed, and where they lead is the best.
+// Goes to the best position. All moves are known to be allowed.
 void Game::go_to(std::span<const Move> moves) {
   const auto differ = std::mismatch(moves_.begin(), moves_.end(), moves.begin(), moves.end());
   const auto common = static_cast<std::size_t>(differ.first - moves_.begin());
@@ -145,7 +145,7 @@ Move Game::propose() {
 std::vector<Move> needed_moves(Board& board, std::vector<Move> moves, double start_time, double time,
                                std::int64_t evaluations) {
   const double worst = time + 0.01 * (start_time - time);
-  // Leaves moves out if the others are as good without them.
+  // Leaves moves out if the other moves are as good without them.
   const auto leave_out = [&](std::span<const std::size_t> places) {
     std::vector<Move> rest;
     for (std::size_t i = 0; i < moves.size(); ++i) {

@@ -1,8 +1,8 @@
-// Who plays, and by which rules; see board.hpp for what is played on.
+// Defines the players of the game of schedules and its rules; board.hpp defines the board.
 //
-// A player tries moves, hears what the position takes with each, and keeps it or takes it back. It ends when
-// the moves that it may have evaluated are used up. What counts is the best position that was ever reached; a
-// player returns nothing. A new one is a function and a row of players(). This one keeps whatever gains:
+// A player tries moves, gets the time of each new position, and keeps a move or takes it back. A player ends
+// when its number of evaluated moves is used up. The result is the best position ever reached; a player
+// returns nothing. A new player is a function and a row of players(). This player keeps every gain:
 //
 //   void play_first_gain(Game& game) {
 //     while (!game.over()) {
@@ -12,11 +12,11 @@
 //     }
 //   }
 //
-// The reward of a move is that of CuAsmRL (arXiv:2501.08071), in percent of the speed at the start:
+// The reward of a move, as in CuAsmRL (arXiv:2501.08071), is in percent of the speed at the start:
 //
 //   r = 100 (t_start / t_after - t_start / t_before)
 //
-// so that the rewards of an episode add up to what the speed has gained. The same seed gives the same game.
+// so that the rewards of an episode add up to its gain in speed. The same seed gives the same game.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@
 namespace tritax {
 
 struct GameOptions {
-  std::int64_t moves = 10'000;  // that are evaluated
+  std::int64_t moves = 10'000;  // evaluated moves
   std::uint64_t seed = 1;
   const std::atomic<bool>* stop = nullptr;  // ends the game as if the moves were used up; may be null
   std::function<void(std::int64_t evaluated)> progress{};  // may be empty
@@ -42,35 +42,34 @@ struct GameOptions {
 
 class Game {
  public:
-  // Evaluates the start. The board must be at its start, and outlive the game.
+  // Evaluates the start. The board must be at its start and outlive the game.
   Game(Board& board, GameOptions options);
 
   double start_time() const { return start_time_; }
-  // Of the position; not known of one between those that were evaluated, to which play_all or back_to_best
-  // gave way.
+  // Time of the position. Unknown for positions that play_all or back_to_best passed without evaluation.
   double time() const { return time_; }
   double best_time() const { return best_time_; }
   const std::vector<Move>& best_moves() const { return best_moves_; }
-  const std::vector<Move>& moves() const { return moves_; }  // that lead from the start to the position
+  const std::vector<Move>& moves() const { return moves_; }  // from the start to the position
   std::int64_t evaluated() const { return evaluated_; }
-  std::int64_t masked() const { return masked_; }  // proposed, and not allowed
+  std::int64_t masked() const { return masked_; }  // proposed but not allowed
   bool over() const;
-  double progress() const;  // share of the moves that is used up
+  double progress() const;  // share of the moves used up
 
-  // Makes the move and evaluates it: the time of the new position, which also becomes the best if it is.
-  // Nothing, and nothing changed, if it is masked.
+  // Makes the move and evaluates it: returns the time of the new position, and updates the best position. If
+  // the move is masked, changes and returns nothing.
   std::optional<double> try_move(const Move& move);
   void take_back();  // the last move
   void back_to_start();
   void back_to_best();
-  // From the start, all of the moves that are allowed where they come; one evaluation. Those that were made
-  // are moves() then.
+  // Plays from the start all moves that are allowed in their turn, with one evaluation. Afterwards moves()
+  // has the moves that were made.
   double play_all(std::span<const Move> moves);
 
-  // A move at random: half of them in wide tracks, by 1, 2, 4, … places. It may be masked.
+  // A random move: half of the moves are in wide tracks, by 1, 2, 4, … places. The move may be masked.
   Move propose();
-  std::uint64_t below(std::uint64_t bound);  // at random, evenly, bound > 0
-  double chance();                           // at random in [0, 1)
+  std::uint64_t below(std::uint64_t bound);  // uniform random number, bound > 0
+  double chance();                           // uniform random number in [0, 1)
 
  private:
   void evaluate();
@@ -83,11 +82,11 @@ class Game {
   double time_ = 0;
   double best_time_ = 0;
   std::vector<Move> moves_;
-  std::vector<double> times_;  // before each of the moves
+  std::vector<double> times_;  // time before each move
   std::vector<Move> best_moves_;
   std::int64_t evaluated_ = 0;
   std::int64_t masked_ = 0;
-  std::int64_t masked_in_turn_ = 0;  // since the last evaluation: a board may be stuck
+  std::int64_t masked_in_turn_ = 0;  // since the last evaluation; detects a stuck board
 };
 
 struct Player {
@@ -102,9 +101,8 @@ std::span<const Player> players();
 // Throws UserError that lists the names, with the nearest one offered. `where` is the option to blame.
 const Player& find_player(std::string_view name, const std::string& where);
 
-// A list of moves that leads to a position, without those that it does not need: what is left keeps all but
-// 1 % of its gain, and is lawful. At most `evaluations` positions are timed for it. The board is at its start
-// before and after.
+// A list of moves that leads to a position, without unneeded moves: the remaining list keeps all but 1 % of
+// the gain, and is lawful. Times at most `evaluations` positions. The board is at its start before and after.
 std::vector<Move> needed_moves(Board& board, std::vector<Move> moves, double start_time, double time,
                                std::int64_t evaluations);
 

@@ -12,7 +12,7 @@ namespace tritax {
 
 StepOrderBoard::StepOrderBoard(const KStep& step) : board_(step), order_(listed_order(step)) {}
 
-// Swaps with one neighbour after the other, without asking.
+// Swaps with one neighbour after the other, without checks.
 void StepOrderBoard::swap_along(std::int32_t from, std::int32_t to) {
   const std::int32_t way = to > from ? 1 : -1;
   for (std::int32_t at = from; at != to; at += way) {

@@ -1,9 +1,10 @@
-// The board of a K step (model/parts/levels/k_step.hpp): the instructions of a wave, which change places as
-// in CuAsmRL (arXiv:2501.08071). Its time is cycles of a turn in the steady state, exact.
+// Defines the board of a K step (model/parts/levels/k_step.hpp): instructions of a wave change places as in
+// CuAsmRL (arXiv:2501.08071). The time of a position is the exact number of cycles per turn in the steady
+// state.
 //
-// One track, whose units are single instructions. Only those that load, read or write are picked up; others
-// are passed. The mask is the step's own: dependences, barriers, stall windows. The start is the list
-// schedule, as that of the game over machine code is what the compiler's -O3 wrote.
+// There is one track; its units are single instructions. Moves pick only instructions that load, read or
+// write; other instructions are passed. The mask is of the step itself: dependences, barriers, stall windows.
+// The game starts from the list schedule, as the game over machine code starts from the compiler's -O3 code.
 #pragma once
 
 #include <cstdint>

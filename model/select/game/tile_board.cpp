@@ -15,7 +15,7 @@ namespace tritax {
 
 namespace {
 
-// Of one publication group: the write has to stay in front.
+// For operations of one publication group: the write must stay before the signal.
 bool publishes(const Op& signal, const Op& write) {
   return signal.kind == OpKind::signal && !is_relaxed(signal) && is_asynchronous(write.kind);
 }
@@ -100,7 +100,7 @@ std::vector<TileBoard::Stretch> TileBoard::stretches_of(const Program& program, 
   return stretches;
 }
 
-// Where its units begin, and its end; counted in the program.
+// Places in the program where units of the stretch begin, and the end of the stretch.
 std::vector<std::uint32_t> TileBoard::bounds_of(const Program& program, const Stretch& stretch,
                                                 Grain grain) const {
   std::vector<std::uint32_t> bounds = unit_starts(

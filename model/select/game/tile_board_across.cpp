@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kOffBoard = ~std::uint32_t{0};
 
-// Whether its workgroups stand one behind the other, and nothing counts operations by place.
+// Whether the operations of its workgroups are contiguous, and no operation counts operations by place.
 bool has_plain_programs(const Schedule& schedule, const Kernel& kernel) {
   if (!kernel.items.empty() || kernel.workgroups.size() < 2) return false;
   std::uint32_t next = kernel.workgroups.front().first_op;
@@ -44,7 +44,7 @@ void TileBoard::shift_programs(std::uint32_t kernel, std::uint32_t first, std::u
                                std::int32_t more) {
   for (std::uint32_t w = first; w <= last; ++w) {
     Workgroup& workgroup = schedule_.kernels[kernel].workgroups[w];
-    const auto by = static_cast<std::uint32_t>(more);  // modulo 2^32, as the sums are
+    const auto by = static_cast<std::uint32_t>(more);  // modulo 2^32, like the sums
     if (w == first) workgroup.op_count += by;
     if (w != first) workgroup.first_op += by;
     if (w == last) workgroup.op_count -= by;
@@ -64,7 +64,7 @@ std::vector<TileBoard::Unit> TileBoard::units_of(const Program& program, Grain g
   return units;
 }
 
-// Null: there is none, or it is the program itself.
+// The other workgroup's program; null if there is none, or if it is the program itself.
 const TileBoard::Program* TileBoard::partner_of(const Program& program, std::int32_t steps) const {
   const auto count = static_cast<std::int64_t>(schedule_.kernels[program.kernel].workgroups.size());
   const std::int64_t other = ((program.number + std::int64_t{steps}) % count + count) % count;
@@ -72,8 +72,8 @@ const TileBoard::Program* TileBoard::partner_of(const Program& program, std::int
   return i == kOffBoard || other == program.number ? nullptr : &programs_[i];
 }
 
-// Whether nobody in its workgroup needs the unit's accumulator, or what its signals publish, and the other
-// way round.
+// Whether the unit and the rest of its workgroup are independent: neither needs the other's accumulator or
+// published writes.
 bool TileBoard::may_leave(const Program& program, const Unit& unit) const {
   const std::vector<char> anew =
       begins_anew(std::span(schedule_.ops).subspan(program.first_op, program.op_count));
@@ -85,7 +85,7 @@ bool TileBoard::may_leave(const Program& program, const Unit& unit) const {
     if (op.kind != OpKind::signal && !is_asynchronous(op.kind)) continue;
     const std::uint32_t group = groups_[start_of_[i]];
     if (published_[group] == 0) {
-      if (op.kind == OpKind::signal) return false;  // it tells of what came before
+      if (op.kind == OpKind::signal) return false;  // it publishes earlier operations
       continue;
     }
     auto known = std::find_if(writes.begin(), writes.end(), [&](const auto& w) { return w.first == group; });
@@ -121,7 +121,7 @@ bool TileBoard::exchange(const Program& program, const Program& other, const Mov
     rotations_.push_back(rotation);
   };
   if (high_count > 0) turn({low.begin, high.begin, high.end});
-  // Now high, low, and what was between.
+  // The order is then high, low, and the operations between them.
   if (low_count > 0) turn({low.begin + high_count, low.end + high_count, high.end});
   rotations_.back().kernel = kernel;
   rotations_.back().first = first;

@@ -1,4 +1,4 @@
-// What stands on the board of tile schedules, for people and for players.
+// Describes the board of tile schedules, for people and for players.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string rect_text(const Schedule& schedule, const Op& op) {
   return fmt::format("{}[{}:{}, {}:{}]", name, r.row, r.row + r.rows, r.col, r.col + r.cols);
 }
 
-// What a unit is about: its first operation that moves or computes.
+// The main operation of a unit: the first that moves data or computes.
 const Op& main_of(std::span<const Op> unit) {
   const auto main = std::find_if(unit.begin(), unit.end(), [](const Op& op) {
     return op.kind != OpKind::wait && op.kind != OpKind::signal;
@@ -147,10 +147,10 @@ struct Shift {
 
 struct Spot {
   std::uint32_t program = 0;
-  std::uint32_t place = 0;  // in it
+  std::uint32_t place = 0;  // in the program
 };
 
-// By place in the schedule.
+// Spots by place in the schedule.
 std::vector<Spot> spots_of(const Schedule& schedule) {
   std::vector<Spot> spots(schedule.ops.size());
   for (const Kernel& kernel : schedule.kernels) {
