@@ -1,13 +1,13 @@
 // Matrix instructions of attention on AMD: v_mfma_f32_16x16x16, operands from LDS.
 //
-// A wave owns 16 rows of queries. Products are computed turned: scoresᵀ = K·Qᵀ and outᵀ = Vᵀ·weightsᵀ. A
-// *fragment* is what one instruction accumulates, 16 rows × 16 columns as seen from the queries, 4 numbers a
-// lane; element e of lane l is row l mod 16, column 4·(l div 16) + e, because the accumulators of MFMA are
-// neighbours along their rows (AMD Instinct MI300 ISA, "Matrix Arithmetic Instructions"). So turned, the
-// scores of 16 keys are in the very places in which the product with the values wants its right operand.
+// A wave owns 16 rows of queries. Products are computed transposed: scoresᵀ = K·Qᵀ and outᵀ = Vᵀ·weightsᵀ. A
+// *fragment* is the accumulator of one instruction, 16 rows × 16 columns as seen from the queries, 4 numbers
+// per lane. Element e of lane l is row l mod 16, column 4·(l div 16) + e, because the accumulators of MFMA
+// are neighbours along their rows (AMD Instinct MI300 ISA, "Matrix Arithmetic Instructions"). In this layout
+// the scores of 16 keys already lie where the product with the values expects its right operand.
 //
-// Tiles in LDS: as in attend_fragments_nvidia.hpp. They come through registers, while the waves wait: a form
-// that is right, not one that is fast.
+// Tiles in LDS: as in attend_fragments_nvidia.hpp. They arrive through registers, while the waves wait: a
+// correct form, not a fast one.
 #pragma once
 
 #include <cstdint>

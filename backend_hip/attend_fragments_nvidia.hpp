@@ -1,9 +1,9 @@
 // Matrix instructions of attention on NVIDIA: mma.sync m16n8k16, operands by ldmatrix, tiles by cp.async.
 //
-// A wave owns 16 rows of queries. A *fragment* is what one instruction accumulates: 16 rows × 8 columns, 4
-// numbers a lane; element e of lane l is row l div 4 + 8·(e div 2), column 2·(l mod 4) + e mod 2 (PTX ISA,
-// "Matrix fragments for mma.m16n8k16"). The scores of 16 keys, rounded to 16 bits, are in the very places in
-// which the product with the values wants its left operand.
+// A wave owns 16 rows of queries. A *fragment* is the accumulator of one instruction: 16 rows × 8 columns, 4
+// numbers per lane. Element e of lane l is row l div 4 + 8·(e div 2), column 2·(l mod 4) + e mod 2 (PTX ISA,
+// "Matrix fragments for mma.m16n8k16"). The scores of 16 keys, rounded to 16 bits, already lie where the
+// product with the values expects its left operand.
 //
 // Tiles in shared memory: rows of 16-bit elements, in chunks of 16 bytes; chunk c of row r lies at place
 // c xor (r mod 8), so that the 8 rows that a load of 8×8 elements touches lie in different banks.
@@ -16,15 +16,15 @@
 namespace tritax::gpu {
 
 inline constexpr int kFragmentCols = 8;
-inline constexpr int kLaneRows = 2;        // of a fragment, that a lane holds numbers of
+inline constexpr int kLaneRows = 2;        // rows of a fragment for which a lane holds numbers
 inline constexpr bool kAsyncTiles = true;  // tiles are under way while the waves compute
 
 __device__ inline int lane_of_thread() { return static_cast<int>(threadIdx.x) % kWaveLanes; }
 __device__ inline int fragment_row(int e) { return lane_of_thread() / 4 + e / 2 * 8; }
 __device__ inline int fragment_col(int e) { return lane_of_thread() % 4 * 2 + e % 2; }
-constexpr int lane_row(int e) { return e / 2; }  // which of the rows of the lane
+constexpr int lane_row(int e) { return e / 2; }  // index among the rows of the lane
 
-// Over all lanes that hold numbers of the same row.
+// Maximum over all lanes that hold numbers of the same row.
 __device__ inline float row_max(float value) {
   value = fmaxf(value, __shfl_xor_sync(0xffffffffU, value, 1));
   return fmaxf(value, __shfl_xor_sync(0xffffffffU, value, 2));
@@ -39,13 +39,14 @@ __device__ inline TilePlace tile_place(unsigned char* shared) {
   return static_cast<TilePlace>(__cvta_generic_to_shared(shared));
 }
 
-// 16 bytes on their way, or zeros; past the first-level cache, since peers may have written them.
+// Starts the copy of 16 bytes, or of zeros; bypasses the first-level cache, because peers may have written
+// the bytes.
 __device__ inline void begin_chunk(TilePlace to, const unsigned char* from, bool wanted) {
   const int bytes = wanted ? 16 : 0;
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
 }
 __device__ inline void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Until all but the last group have come.
+// Waits until all groups but the last have arrived.
 __device__ inline void await_all_but_one() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
 
 template <int row_bytes>

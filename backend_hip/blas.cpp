@@ -13,7 +13,7 @@ namespace tritax::gpu {
 
 namespace {
 
-// The part of cublas_v2.h in use; the header is not needed to build.
+// The used part of cublas_v2.h, so that the header is not needed to build.
 using CreateHandle = int (*)(void**);
 using GemmEx = int (*)(void*, int, int, int, int, int, const void*, const void*, int, int, const void*, int,
                        int, const void*, void*, int, int, int, int);

@@ -1,4 +1,4 @@
-// The vendor's GEMM, to compare with in the same run.
+// The vendor's GEMM, for comparison in the same run.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ struct GemmShape {
   DType dtype = DType::bf16;
 };
 
-// Times C = A·B (row-major, random data, fp32 accumulation, of fp64 in fp64) `repeats` times on GPU 0 after
-// `warmup` runs, microseconds each, `flush_bytes` written before every run. cuBLAS is loaded when this is
-// called, so that nothing else needs it. Throws UserError where it cannot be loaded, on AMD builds, and for
-// dtypes other than bf16, fp16 and fp64.
+// Times C = A·B (row-major, random data, fp32 accumulation; fp64 accumulates in fp64) `repeats` times on GPU
+// 0 after `warmup` runs, in microseconds each, with `flush_bytes` written before every run. The call loads
+// cuBLAS, so that nothing else depends on it. Throws UserError where cuBLAS cannot be loaded, on AMD builds,
+// and for dtypes other than bf16, fp16 and fp64.
 std::vector<double> time_vendor_gemm(const GemmShape& shape, int warmup, int repeats, double flush_bytes);
 
 }  // namespace tritax::gpu

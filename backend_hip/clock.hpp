@@ -1,7 +1,7 @@
-// Clocks of several GPUs: how far each is from that of rank 0.
+// Clock offsets between several GPUs: the offset of each GPU's clock from that of rank 0.
 //
-// Rank 0 asks, the other rank writes down its clock and answers. The middle of the shortest round trip is
-// taken as the instant of the answer, so that the offset is off by at most half that round trip.
+// Rank 0 asks, and the other rank stores its clock and answers. The middle of the shortest round trip is
+// taken as the instant of the answer, so that the error of the offset is at most half of this round trip.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tritax::gpu {
 
-// Where an answer arrives; on every GPU, the two words in separate cache lines.
+// Mailbox for answers on every GPU, with its two words in separate cache lines.
 struct ClockMail {
   std::uint32_t flag = 0;
   std::uint32_t spare[31] = {};
@@ -27,7 +27,7 @@ void launch_clock_ask(ClockMail* own, ClockMail* peer, ClockReading* best, int r
 void launch_clock_answer(ClockMail* own, ClockMail* peer, int rounds, unsigned long long limit,
                          hipStream_t stream);
 
-// Ticks of the device clock a second (ticks() in device.hpp).
+// Ticks of the device clock per second (ticks() in device.hpp).
 #if defined(TRITAX_GPU_NVIDIA)
 inline constexpr double kTicksPerSecond = 1e9;
 #else

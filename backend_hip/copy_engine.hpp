@@ -44,13 +44,13 @@ __device__ inline bool arrived(std::uint64_t* barrier, std::uint32_t phase) {
   return done != 0;
 }
 
-// Tiles always arrive unless the hardware is broken; even so the wait has a bound. Half the workgroup cannot
-// leave alone, so the kernel traps after it has written its reason.
+// Tiles always arrive unless the hardware is broken; the wait is bounded even so. Half of a workgroup cannot
+// leave alone, so the kernel traps after it has recorded the reason.
 __device__ inline void await_arrival_slowly(std::uint64_t* barrier, std::uint32_t phase,
                                             const LaunchParams& params, std::int32_t number) {
   const unsigned long long begin = ticks();
   while (!arrived(barrier, phase)) {
-    // The feeding wave may rightly wait as long as the team waits for a flag, hence twice the bound.
+    // The feeding wave may legitimately wait as long as the team waits for a flag; hence twice the bound.
     if (ticks() - begin > 2 * params.spin_limit_ticks) {
       raise_failure(params, number, kTileTimeout, 0);
       __trap();
@@ -85,8 +85,8 @@ __device__ inline void await_stores_but() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
 }
 
-// Until at most `pending` of the calling thread's latest groups of stores are not performed. More than eight
-// count as eight, which is stricter.
+// Waits until at most `pending` of the calling thread's latest groups of stores are incomplete. A count above
+// eight is treated as eight, which is stricter.
 __device__ inline void await_stores_but(int pending) {
   switch (pending) {
     case 0:
@@ -112,7 +112,7 @@ __device__ inline void await_stores_but(int pending) {
 
 __device__ inline void await_stores_done() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
-// Between accesses of threads and accesses of the copy engine or the matrix unit to the same memory.
+// Orders accesses of threads and accesses of the copy engine or the matrix unit to the same memory.
 __device__ inline void proxy_fence() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
@@ -122,7 +122,7 @@ __device__ inline void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
-// Four 8×8 matrices of 16-bit elements from the registers of a wave to shared memory.
+// Stores four 8×8 matrices of 16-bit elements from the registers of a wave to shared memory.
 __device__ inline void store_matrices(std::uint32_t to, std::uint32_t a, std::uint32_t b, std::uint32_t c,
                                       std::uint32_t d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b),

@@ -1,4 +1,4 @@
-// The device primitives of the maker this is built for.
+// The device primitives of the vendor of this build.
 #pragma once
 
 #if defined(TRITAX_GPU_NVIDIA)
@@ -9,14 +9,14 @@
 
 namespace tritax::gpu {
 
-// Room for records in shared memory, where nothing may be constructed.
+// Storage for records in shared memory, where constructors must not run.
 template <class T, int count = 1>
 struct SharedRoom {
   alignas(T) unsigned char bytes[count * sizeof(T)];
   __device__ T* get() { return reinterpret_cast<T*>(bytes); }
 };
 
-// The bits of one element in memory, of up to 4 bytes: fp64 has kernels of its own (tile_fp64.hpp).
+// The bits of one element in memory, of up to 4 bytes; fp64 has separate kernels (tile_fp64.hpp).
 template <DType dtype>
 __device__ inline std::uint32_t load_element(const void* address) {
   static_assert(bytes_of(dtype) <= 4);
@@ -35,11 +35,11 @@ __device__ inline void store_element(void* address, std::uint32_t bits) {
     *static_cast<unsigned char*>(address) = static_cast<unsigned char>(bits);
 }
 
-// Of a row of units that begins `offset` units behind a multiple of 16 bytes: those in words that the row
-// does not fill, numbered from 0. What lies between them is whole words.
+// Edges of a row of units that begins `offset` units behind a multiple of 16 bytes: the units in words that
+// the row does not fill, numbered from 0. The units between the edges are whole words.
 struct RowEdges {
   int head;   // units before the first whole word
-  int tail;   // the first unit behind the last one
+  int tail;   // the first unit behind the last whole word
   int units;  // in the row
 
   __device__ RowEdges(int offset, int row_units, int word_units) : units(row_units) {
@@ -51,8 +51,8 @@ struct RowEdges {
   __device__ int whole_words(int word_units) const { return (tail - head) / word_units; }
 };
 
-// Where a thread is in a tile whose words are dealt out to the threads row after row. It moves on by
-// `threads` words each time; keeping row and column apart spares a division a word.
+// Place of a thread in a tile whose words are dealt out to the threads row after row. Each step advances by
+// `threads` words; separate row and column save a division per word.
 struct WordCursor {
   int row;
   int col;

@@ -1,4 +1,4 @@
-// Device primitives on AMD: clocks, flags with scopes, conversions, barriers. Same names as in
+// Device primitives on AMD: clocks, flags with scopes, conversions, barriers. The names are those of
 // device_nvidia.hpp.
 #pragma once
 
@@ -13,12 +13,12 @@ namespace tritax::gpu {
 inline constexpr int kWaveLanes = 64;
 #define TRITAX_CALLED __forceinline__
 
-// Ticks of 10 ns of a clock that all dies of the GPU share.
+// Ticks of 10 ns of a clock common to all dies of the GPU.
 __device__ inline unsigned long long ticks() { return __builtin_amdgcn_s_memrealtime(); }
 
-// Number of the compute unit that runs this workgroup: die, shader engine, shader array and unit in it, as
-// the hardware counts them (HW_ID and, on gfx940 and newer, XCC_ID; LLVM, AMDGPUUsage). Units that are fused
-// off leave gaps.
+// Number of the compute unit that runs this workgroup: die, shader engine, shader array and unit within it,
+// as the hardware counts them (HW_ID and, on gfx940 and newer, XCC_ID; LLVM, AMDGPUUsage). Disabled units
+// leave gaps.
 __device__ inline std::uint32_t compute_unit() {
   constexpr int kHwId = 4;
   constexpr int kXccId = 20;
@@ -39,7 +39,7 @@ __device__ inline void wave_barrier() {
   __builtin_amdgcn_wave_barrier();
 }
 
-// The barrier of HIP 5.2 calls a device function that newer bitcode lacks, hence the builtins.
+// HIP 5.2's barrier calls a device function that newer bitcode lacks, hence the builtins.
 __device__ inline void workgroup_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
   __builtin_amdgcn_s_barrier();
@@ -64,12 +64,12 @@ __device__ inline void acquire_fence(Scope scope) {
   }
 }
 
-// What every wave must do around a flag that one thread sets or polls.
+// Every wave calls these around a flag that one thread sets or polls.
 __device__ inline void release_by_wave(Scope scope) { release_fence(scope); }
 __device__ inline void acquire_by_wave(Scope scope) { acquire_fence(scope); }
 
-// Of all lanes of a wave together: a value of the lane `distance` before or behind, if there is one; of lane
-// `lane`; whether it holds on any.
+// For all lanes of a wave together: the value of the lane `distance` before or behind, if it exists; the
+// value of lane `lane`; whether a condition holds on any lane.
 template <class T>
 __device__ inline T lane_below(T value, int distance) {
   return __shfl_up(value, static_cast<unsigned int>(distance));
@@ -84,7 +84,7 @@ __device__ inline T of_lane(T value, int lane) {
 }
 __device__ inline bool any_lane(bool holds) { return __builtin_amdgcn_ballot_w64(holds) != 0; }
 
-// The last lane up to this one that some lane of the wave names, -1: none. A lane below 0 names none.
+// The last lane, up to this one, that any lane of the wave names; -1: none. A negative number names no lane.
 __device__ inline int last_marked_lane(int named) {
   unsigned int low = named >= 0 && named < 32 ? 1U << named : 0U;
   unsigned int high = named >= 32 ? 1U << (named - 32) : 0U;
@@ -98,13 +98,14 @@ __device__ inline int last_marked_lane(int named) {
   return marks == 0 ? -1 : kWaveLanes - 1 - __builtin_clzll(marks);
 }
 
-// Relaxed accesses to counters; the fences above give them their order.
+// Relaxed accesses to counters; the fences above order them.
 __device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope) {
   return scope == Scope::system ? __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM)
                                 : __hip_atomic_load(flag, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
 }
 
-// Polls are relaxed; the acquire follows once the value is there, because it invalidates caches.
+// Polls are relaxed; a separate acquire follows once the value is reached, because an acquire invalidates
+// caches.
 inline constexpr bool kPollAcquires = false;
 __device__ inline std::uint32_t flag_poll(const std::uint32_t* flag, Scope scope) {
   return flag_load(flag, scope);
@@ -144,7 +145,7 @@ __device__ inline std::uint32_t flag_compare_and_swap(std::uint32_t* flag, std::
 
 using RawVec16 = std::uint32_t __attribute__((ext_vector_type(4)));
 
-// CDNA has no instruction for it; lists of operations are read one ahead only.
+// CDNA has no such instruction; only one operation is read ahead.
 __device__ inline void prefetch_to_l2(const void*) {}
 
 // A word on its way from global memory to LDS.
@@ -157,7 +158,7 @@ class ArrivingWord {
   std::uint32_t word_ = 0;
 };
 
-// 16 bytes, marked as streamed: tiles are used once.
+// Loads 16 bytes, marked as streaming because tiles are used once.
 __device__ inline uint4 load_16(const void* address) {
   const RawVec16 value = __builtin_nontemporal_load(static_cast<const RawVec16*>(address));
   return {value.x, value.y, value.z, value.w};
@@ -168,12 +169,12 @@ __device__ inline void store_16(void* address, uint4 value) {
   __builtin_nontemporal_store(raw, static_cast<RawVec16*>(address));
 }
 
-// The hardware's own, to some units in the last place; 2^-infinity is 0.
+// The hardware's functions, exact up to some units in the last place; 2^-infinity is 0.
 __device__ inline float power_of_two(float exponent) { return __builtin_amdgcn_exp2f(exponent); }
 __device__ inline float log_of_two(float value) { return __builtin_amdgcn_logf(value); }
 __device__ inline float inverse_root(float value) { return __builtin_amdgcn_rsqf(value); }
 
-// One element between its bits and fp32; values are rounded to nearest even. fp8 is the e4m3 form of the
+// Converts one element between its bits and fp32, with rounding to nearest even. fp8 is the e4m3 form of the
 // GPU's matrix cores: FNUZ on gfx942, OCP on gfx950.
 template <DType dtype>
 __device__ inline float to_float(std::uint32_t bits) {
@@ -212,8 +213,8 @@ __device__ inline std::uint32_t pack_pair(float low, float high) {
   return from_float<dtype>(low) | (from_float<dtype>(high) << (8 * bytes_of(dtype)));
 }
 
-// Adds to one 16-bit element through the word that holds it; some other thread succeeds whenever this one has
-// to try again. A function of its own: unrolled over a tile it would keep the accumulators out of registers.
+// Adds to one 16-bit element through the word that holds it; if this thread must retry, another thread has
+// succeeded. Not inlined, because unrolled over a tile it would push the accumulators out of registers.
 template <DType dtype>
 __device__ __attribute__((noinline)) void add_to_half_word(std::uint32_t* word, unsigned shift, float value) {
   std::uint32_t before = flag_load(word, Scope::system);
@@ -247,7 +248,7 @@ __device__ inline void atomic_add_element(void* address, float value) {
   }
 }
 
-// Eight neighbouring 16-bit elements, relaxed additions at system scope; `address` is a multiple of 16.
+// Relaxed additions of eight neighbouring 16-bit elements at system scope; `address` is a multiple of 16.
 template <DType dtype>
 __device__ inline void atomic_add_eight(void* address, const float (&values)[8]) {
 #pragma unroll

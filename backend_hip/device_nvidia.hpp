@@ -1,4 +1,4 @@
-// Device primitives on NVIDIA: clocks, flags with scopes, conversions, barriers. Same names as in
+// Device primitives on NVIDIA: clocks, flags with scopes, conversions, barriers. The names are those of
 // device_amd.hpp.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace tritax::gpu {
 inline constexpr int kWaveLanes = 32;
 #define TRITAX_CALLED __noinline__
 
-// Nanoseconds of a clock that all SMs of the GPU share.
+// Nanoseconds of a clock common to all SMs of the GPU.
 __device__ inline unsigned long long ticks() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -27,19 +27,20 @@ __device__ inline std::uint32_t compute_unit() {
   return number;
 }
 
-// Cycles of this SM's own clock, which follows the load.
+// Cycles of this SM's clock, which follows the load.
 __device__ inline unsigned long long core_cycles() { return static_cast<unsigned long long>(clock64()); }
 
 __device__ inline void wave_barrier() { __syncwarp(); }
 
-// Barrier of the first `threads` threads that name the same `id`; 0 is the whole workgroup's.
+// Barrier of the first `threads` threads that name the same `id`; 0 is the barrier of the whole workgroup.
 __device__ inline void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 __device__ inline void workgroup_barrier() { __syncthreads(); }
 
-// Orders earlier accesses before later ones in the scope. Release and acquire are the same instruction here.
+// Orders earlier accesses before later ones in the scope. Release and acquire are the same instruction on
+// NVIDIA.
 __device__ inline void fence(Scope scope) {
   if (scope == Scope::system) {
     asm volatile("fence.acq_rel.sys;" ::: "memory");
@@ -50,13 +51,13 @@ __device__ inline void fence(Scope scope) {
 __device__ inline void release_fence(Scope scope) { fence(scope); }
 __device__ inline void acquire_fence(Scope scope) { fence(scope); }
 
-// What every wave must do around a flag that one thread sets or polls: nothing, because a fence of that
-// thread covers what the other threads did before the workgroup's barrier.
+// Every wave calls these around a flag that one thread sets or polls. They do nothing, because that thread's
+// fence covers all accesses of the other threads before the workgroup's barrier.
 __device__ inline void release_by_wave(Scope) {}
 __device__ inline void acquire_by_wave(Scope) {}
 
-// Of all lanes of a wave together: a value of the lane `distance` before or behind, if there is one; of lane
-// `lane`; whether it holds on any.
+// For all lanes of a wave together: the value of the lane `distance` before or behind, if it exists; the
+// value of lane `lane`; whether a condition holds on any lane.
 template <class T>
 __device__ inline T lane_below(T value, int distance) {
   return __shfl_up_sync(0xffffffffU, value, static_cast<unsigned int>(distance));
@@ -71,7 +72,7 @@ __device__ inline T of_lane(T value, int lane) {
 }
 __device__ inline bool any_lane(bool holds) { return __any_sync(0xffffffffU, holds ? 1 : 0) != 0; }
 
-// The last lane up to this one that some lane of the wave names, -1: none. A lane below 0 names none.
+// The last lane, up to this one, that any lane of the wave names; -1: none. A negative number names no lane.
 __device__ inline int last_marked_lane(int named) {
   const std::uint32_t marks = __reduce_or_sync(0xffffffffU, named < 0 ? 0U : 1U << named);
   const std::uint32_t up_to_this =
@@ -79,7 +80,7 @@ __device__ inline int last_marked_lane(int named) {
   return kWaveLanes - 1 - __clz(static_cast<int>(marks & up_to_this));
 }
 
-// Relaxed accesses to counters; the fences above give them their order.
+// Relaxed accesses to counters; the fences above order them.
 __device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope) {
   std::uint32_t value;
   if (scope == Scope::system) {
@@ -90,8 +91,7 @@ __device__ inline std::uint32_t flag_load(const std::uint32_t* flag, Scope scope
   return value;
 }
 
-// A load that also acquires: polling with it spares the fence afterwards, which would cost as much as a
-// release.
+// A load that also acquires: polling with it saves the later fence, which would cost as much as a release.
 inline constexpr bool kPollAcquires = true;
 __device__ inline std::uint32_t flag_poll(const std::uint32_t* flag, Scope scope) {
   std::uint32_t value;
@@ -160,13 +160,12 @@ __device__ inline std::uint32_t flag_compare_and_swap(std::uint32_t* flag, std::
   return before;
 }
 
-// 16 bytes past the first-level cache: tiles are streamed once.
-// Asks for a line, without waiting for it.
+// Requests a line, without waiting for it.
 __device__ inline void prefetch_to_l2(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-// A word on its way from global to shared memory, without a register for it (PTX ISA, "cp.async").
+// A word on its way from global to shared memory that occupies no register (PTX ISA, "cp.async").
 class ArrivingWord {
  public:
   __device__ void begin(std::uint32_t* to, const std::uint32_t* from) {
@@ -178,6 +177,7 @@ class ArrivingWord {
   __device__ void end(std::uint32_t*) { asm volatile("cp.async.wait_all;" ::: "memory"); }
 };
 
+// 16 bytes, past the first-level cache, because tiles are used once.
 __device__ inline uint4 load_16(const void* address) {
   uint4 value;
   asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -193,7 +193,7 @@ __device__ inline void store_16(void* address, uint4 value) {
                : "memory");
 }
 
-// The hardware's own, to some units in the last place; 2^-infinity is 0.
+// The hardware's functions, exact up to some units in the last place; 2^-infinity is 0.
 __device__ inline float power_of_two(float exponent) {
   float value;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(value) : "f"(exponent));
@@ -210,7 +210,7 @@ __device__ inline float inverse_root(float value) {
   return root;
 }
 
-// One element between its bits and fp32; values are rounded to nearest even, fp8 (e4m3) saturates.
+// Converts one element between its bits and fp32, with rounding to nearest even; fp8 (e4m3) saturates.
 template <DType dtype>
 __device__ inline float to_float(std::uint32_t bits) {
   if constexpr (dtype == DType::fp32) return __uint_as_float(bits);
@@ -227,7 +227,7 @@ __device__ inline float to_float(std::uint32_t bits) {
   return value;
 }
 
-// Two neighbouring elements, the lower in the lower bits; 16-bit types fill 32 bits, fp8 16.
+// Two neighbouring elements, the lower one in the lower bits; 16-bit types fill 32 bits, fp8 16.
 template <DType dtype>
 __device__ inline std::uint32_t pack_pair(float low, float high) {
   static_assert(dtype != DType::fp32);
@@ -250,8 +250,8 @@ __device__ inline std::uint32_t from_float(float value) {
     return pack_pair<dtype>(value, 0.0F) & (dtype == DType::fp8 ? 0xffU : 0xffffU);
 }
 
-// Eight neighbouring 16-bit elements, in pairs, relaxed additions at system scope; `address` is a multiple
-// of 16.
+// Relaxed additions of eight neighbouring 16-bit elements, given in pairs, at system scope; `address` is a
+// multiple of 16.
 template <DType dtype>
 __device__ inline void atomic_add_eight(void* address, const std::uint32_t (&pairs)[4]) {
   if constexpr (dtype == DType::bf16) {

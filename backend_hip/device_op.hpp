@@ -1,8 +1,8 @@
-// What the interpreter kernel reads: a schedule after lowering, as plain records shared by host and device.
+// Input of the interpreter kernel: a lowered schedule, as plain records that host and device share.
 //
 // Lowering (lower.hpp) resolves everything that a workgroup would otherwise compute again for every tile:
 // addresses on peers, row pitches, access widths, tensor maps, and the state of the accumulator before each
-// operation. The device code therefore knows operations, never patterns.
+// operation. So device code knows operations, not patterns.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,31 @@ namespace tritax::gpu {
 // Bits of DeviceOp::bits.
 enum OpBits : std::uint8_t {
   kFresh = 1,        // matmul, reduce: the accumulator starts from zero
-  kStaged = 2,       // store: the tile lies converted in shared memory, from an earlier store of it
-  kTensor = 4,       // store: the copy engine may write it (it clips where its tensor map ends)
-  kJoin = 8,         // the workgroup touched the same memory before: all its waves must meet first
-  kAlone = 16,       // signal: it sets the counter, or no other touches it, so that setting equals adding
+  kStaged = 2,       // store: the tile is already converted in shared memory, by an earlier store of the tile
+  kTensor = 4,       // store: the copy engine may write the tile (it clips at the end of its tensor map)
+  kJoin = 8,         // the workgroup accessed the same memory before: all its waves must meet first
+  kAlone = 16,       // signal: it sets the counter, or is the only access, so that setting equals adding
   kKeep = 32,        // store: another store of the same staged tile follows
-  kTeamWrites = 64,  // signal: it covers stores by the threads that compute, not only staged tiles
+  kTeamWrites = 64,  // signal: covers stores by computing threads, not only staged tiles
   kRemote = 128,     // store: to another rank
 };
 
-// Bits of DeviceOp::partial of a sparse_product: rows of which others have parts, onto which it adds.
+// Bits of DeviceOp::partial of a sparse_product: it adds onto rows of which other ranges have parts.
 enum SparseSums : std::uint8_t { kAddsFirstRow = 1, kAddsLastRow = 2 };
 
-// A sparse_product writes its rows itself, by the stores and additions that follow it (lower_sparse.cpp):
-// `address` and `pitch` are those of its first row in y, `source` the values of nonzero 0, `values` and
-// `values_pitch` x, `value` the LaneSharing, `group` its lanes, `row` how many row ends its LDS holds, `skip`
-// the operations that it does. A load of one element in a kernel of sparse products: the `skip` loads behind
-// it are at address + probes[row + i], in bytes, and each waits for the one before.
+// A sparse_product writes its rows itself, by the stores and additions that follow it (lower_sparse.cpp). Its
+// fields are: `address` and `pitch` of its first row in y; `source`, the values of nonzero 0; `values` and
+// `values_pitch` of x; `value`, the LaneSharing; `group`, its lanes; `row`, the number of row ends in its
+// LDS; `skip`, the number of operations that it carries out. In a kernel of sparse products, a load of one
+// element is followed by `skip` loads at address + probes[row + i], in bytes, and each waits for the load
+// before it.
 
-// What such a kernel has in LDS before its row ends: a row and a sum of each of up to 32 waves.
+// Bytes in LDS of such a kernel before its row ends: a row and a sum for each of up to 32 waves.
 inline constexpr int kSparseCarryBytes = 256;
 
-// One tile operation, 128 bytes: a wave fetches it with one coalesced access. Addresses are global; `width`
-// is the widest power of two (at most 16) that divides every address, pitch and row length of the operation,
-// in bytes.
+// One tile operation, 128 bytes, which a wave fetches with one coalesced access. Addresses are global;
+// `width` is the largest power of two (at most 16) that divides every address, pitch and row length of the
+// operation, in bytes.
 struct alignas(128) DeviceOp {
   std::uint8_t kind = 0;      // tritax::OpKind
   std::uint8_t scope = 0;     // tritax::Scope
@@ -44,7 +45,7 @@ struct alignas(128) DeviceOp {
   std::uint8_t dtype = 0;  // tritax::DType of the data at `address`
   std::uint8_t width = 0;
   std::uint8_t ends_run = 0;  // store, copy, atomic_add: the next operation is of another kind; see OpStamp
-  std::uint8_t relaxed = 0;   // signal: nothing that the workgroup did before need be visible first
+  std::uint8_t relaxed = 0;   // signal: no earlier access of the workgroup need be visible first
   std::int32_t rows = 0;
   std::int32_t cols = 0;
   std::uint64_t address = 0;  // destination tile, source tile of load and reduce, A of matmul, queries of
@@ -60,20 +61,20 @@ struct alignas(128) DeviceOp {
   std::int32_t row =
       0;  // coordinates of the tile in its tensor map; claim of items: where the workgroup goes
   std::int32_t col = 0;      // on when there are no more, and where it ends; -1: as with its last such claim
-  std::int32_t value = 0;    // of a flag; attend: as Op::value
+  std::int32_t value = 0;    // for flags; attend: as Op::value
   std::int32_t skip = 0;     // claim: operations to skip when the queue is empty
   std::int32_t number = 0;   // index into Schedule::ops, for messages and stamps; see lower_items.hpp
   std::int32_t group = 0;    // attend: as Op::index
   std::uint64_t values = 0;  // attend
   std::int32_t values_pitch = 0;
-  std::int32_t partial = 0;  // store: the last column is that of the log-sum-exps; sparse_product: SparseSums
-  std::uint64_t offsets = 0;  // sparse_product: of the first row and of its nonzeros, in the structure
-  std::uint64_t columns = 0;  // likewise, of nonzero 0
+  std::int32_t partial = 0;   // store: the last column holds log-sum-exps; sparse_product: SparseSums
+  std::uint64_t offsets = 0;  // sparse_product: offsets of the first row, in the structure
+  std::uint64_t columns = 0;  // sparse_product: columns from nonzero 0 on, in the structure
   std::int32_t reserved[2] = {};
 };
 static_assert(sizeof(DeviceOp) == 128);
 
-// Or an item, which ends with a claim of the next.
+// Operations of a workgroup, or of an item, which ends with a claim of the next item.
 struct DeviceWorkgroup {
   std::uint32_t first_op = 0;
   std::uint32_t op_count = 0;
@@ -84,41 +85,40 @@ struct alignas(128) TensorMap {
   unsigned char bytes[128] = {};
 };
 
-// First and last instant at which a kernel was alive, in ticks of the device's clock. The first is kept
-// inverted, so that both are maxima and zero means "never". The first workgroup also counts the cycles of its
-// compute unit, for the clock under this load.
+// First and last instant of a kernel, in ticks of the device's clock. The first instant is stored inverted,
+// so that both are maxima and zero means "never". The first workgroup also counts the cycles of its compute
+// unit, which give the clock under this load.
 struct KernelSpan {
   unsigned long long inverted_begin = 0;
   unsigned long long end = 0;
   unsigned long long cycles = 0;  // of the first workgroup's compute unit
-  unsigned long long ticks = 0;   // that these cycles took
+  unsigned long long ticks = 0;   // during these cycles
 };
 
-// What the instants mean stands in model/timeline/op_times.hpp. A run of asynchronous operations is drained
-// at its last one only, so that stamping does not keep them from overlapping.
+// Instants of an operation, defined in model/timeline/op_times.hpp. A run of asynchronous operations is
+// drained only at its last operation, so that stamps do not prevent overlap.
 struct Instant {
   unsigned long long ticks = 0;   // of the device's clock; 0: never
-  unsigned long long cycles = 0;  // of the compute unit's own
+  unsigned long long cycles = 0;  // of the compute unit
 };
 struct OpStamp {
   Instant begin;
   Instant end;
 };
 
-// Why a rank gave a run up; `raised` is written last.
+// Reason why a rank gave up a run; `raised` is written last.
 struct Failure {
   std::uint32_t raised = 0;  // 0: none
   std::int32_t number = 0;   // of the operation, index into Schedule::ops
   std::uint32_t cause = 0;   // kFlagTimeout or kTileTimeout
-  std::uint32_t seen = 0;    // value of the flag at expiry
+  std::uint32_t seen = 0;    // value of the flag at the timeout
 };
 inline constexpr std::uint32_t kFlagTimeout = 1;  // a wait ran out of time
 inline constexpr std::uint32_t kTileTimeout = 2;  // the copy engine did not deliver a tile
 
 inline constexpr int kMaxRanks = 16;
 
-// Lives in host memory that every GPU maps: the first spin that runs out of time sets `stop`, and all ranks
-// leave.
+// In host memory that every GPU maps: the first wait that times out sets `stop`, and all ranks leave.
 struct FailureBoard {
   std::uint32_t stop = 0;
   std::uint32_t spare[31] = {};
@@ -131,18 +131,17 @@ struct LaunchParams {
   const DeviceWorkgroup* workgroups = nullptr;
   const DeviceWorkgroup* items = nullptr;
   const TensorMap* tensor_maps = nullptr;
-  const std::int32_t* probes = nullptr;      // of loads one after the other, see DeviceOp
+  const std::int32_t* probes = nullptr;      // for sequential loads, see DeviceOp
   OpStamp* stamps = nullptr;                 // by operation number; null: no stamps
-  std::uint32_t* compute_units = nullptr;    // with stamps: where each workgroup runs
-  std::uint32_t* item_workgroups = nullptr;  // likewise: who runs each item
+  std::uint32_t* compute_units = nullptr;    // with stamps: compute unit of each workgroup
+  std::uint32_t* item_workgroups = nullptr;  // with stamps: workgroup of each item
   KernelSpan* span = nullptr;
   FailureBoard* board = nullptr;
-  std::uint32_t* failure_lock = nullptr;  // in the rank's own memory: who may write its entry of the board
+  std::uint32_t* failure_lock = nullptr;  // in the rank's own memory: guards its entry of the board
   unsigned long long spin_limit_ticks = 0;
-  std::uint32_t remote_box_ticks =
-      0;  // least time between boxes that a workgroup sends to peers; 0: no pacing
+  std::uint32_t remote_box_ticks = 0;  // least time between boxes of a workgroup to peers; 0: no pacing
   std::int32_t rank = 0;
-  std::int32_t box_rows_of_a = 0;  // rows that a box of A brings
+  std::int32_t box_rows_of_a = 0;  // rows per box of A
 };
 
 }  // namespace tritax::gpu

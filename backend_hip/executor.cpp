@@ -88,7 +88,7 @@ void Executor::Impl::on_every_rank(const std::function<void(int)>& work) {
     try {
       std::rethrow_exception(error);
     } catch (const HostBarrier::Abandoned&) {
-      // that rank's own error follows
+      // the failing rank reports the error
     }
   }
 }
@@ -178,7 +178,7 @@ void Executor::Impl::launch_kernel(Rank& rank, std::int32_t kernel, std::int32_t
   }
 }
 
-// By whatever engine the runtime takes for a copy between two places that every GPU can address.
+// Copies between two addresses that every GPU can access; the runtime chooses the engine.
 void Executor::Impl::copy(Rank& rank, const HostOp& op) {
   const Op& copy = schedule_.transfers[static_cast<std::size_t>(op.transfer)];
   const auto place = [&](std::int32_t of, std::int32_t buffer, std::int32_t row, std::int32_t col) {
@@ -201,7 +201,7 @@ void Executor::Impl::copy(Rank& rank, const HostOp& op) {
 
 void Executor::Impl::run_host_program(int r) {
   Rank& rank = ranks_[static_cast<std::size_t>(r)];
-  bool pending = false;  // work that no synchronisation of the program covers
+  bool pending = false;  // work without a later synchronisation in the program
   for (const HostOp& op : schedule_.host[static_cast<std::size_t>(r)]) {
     switch (op.kind) {
       case HostOpKind::launch:
@@ -293,8 +293,8 @@ CheckResult Executor::Impl::check() {
 
 namespace {
 
-// The mean clock of the compute unit during an operation. The device's clock may advance in steps of 32 ns
-// (NVIDIA H200): of an operation under a microsecond it says too little.
+// Mean clock of the compute unit during an operation. The device's clock may advance in steps of 32 ns
+// (NVIDIA H200), which is too coarse for operations under a microsecond.
 double clock_of(const OpStamp& stamp) {
   constexpr double kLeastNs = 1000;
   const double ns = static_cast<double>(stamp.end.ticks - stamp.begin.ticks) / kTicksPerSecond * 1e9;
@@ -304,7 +304,7 @@ double clock_of(const OpStamp& stamp) {
 
 }  // namespace
 
-// With stamps of each item's own claim, as another execution of the claim of its workgroup.
+// The stamp of an item's own claim counts as another execution of its workgroup's claim.
 std::vector<StampedOp> Executor::Impl::stamps() {
   struct Raw {
     std::int32_t number;

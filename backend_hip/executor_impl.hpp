@@ -1,4 +1,4 @@
-// Inside of the executor; include it from executor*.cpp only.
+// Implementation details of the executor; included by executor*.cpp only.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,10 @@
 
 namespace tritax::gpu {
 
-// Barrier of the host threads; a thread that fails lets the others go.
+// Barrier of the host threads; a failing thread releases the others.
 class HostBarrier {
  public:
-  // A thread that waits when another one gives up; what went wrong is the other's to say.
+  // Thrown in a waiting thread when another thread gives up; the other thread reports the error.
   struct Abandoned : std::runtime_error {
     Abandoned() : std::runtime_error("another rank failed") {}
   };
@@ -76,16 +76,16 @@ class Executor::Impl {
     DeviceMemory items;
     DeviceMemory tensor_maps;
     DeviceMemory probes;
-    DeviceMemory spans;  // of all kernels, then the failure lock
+    DeviceMemory spans;  // per kernel, then the failure lock
     DeviceMemory stamps;
-    DeviceMemory compute_units;    // of the workgroups, with stamps
-    DeviceMemory item_workgroups;  // that run the items, likewise
+    DeviceMemory compute_units;    // by workgroup, with stamps
+    DeviceMemory item_workgroups;  // workgroups of the items, with stamps
     DeviceMemory flush;
     std::vector<Launch> launches;  // as Schedule::kernels
     std::map<std::int32_t, hipStream_t> streams;
     std::map<std::int32_t, hipEvent_t> events;
     std::map<std::int32_t, hipGraphExec_t> graphs;
-    long long clock_offset = 0;  // ticks, this clock minus that of rank 0
+    long long clock_offset = 0;  // ticks, this clock minus the clock of rank 0
   };
 
   void require_gpus() const;

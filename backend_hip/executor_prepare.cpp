@@ -1,4 +1,4 @@
-// Preparing a run: devices, heaps, programs, graphs, clocks.
+// Prepares a run: devices, heaps, programs, graphs, clocks.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ std::vector<TileKernel> all_tile_kernels() {
   return all;
 }
 
-// A kernel that is fed by the copy engine fetches no rows of A that a tile lacks, and multiplies by 64 rows
-// at a time whatever the tile.
+// Whether no part of the kernel's tile is wasted. A kernel with the copy engine does not fetch rows of A
+// beyond the tile, and multiplies 64 rows at a time for any tile.
 bool wastes_nothing(const MatmulTile& asked, const TileTraits& used) {
   if (used.depth > 0) return asked.m == used.m && asked.n == used.n && asked.k == used.depth;
   const bool fed_by_boxes = used.store_cols > 0;
@@ -54,7 +54,7 @@ DeviceTraits traits_of(const hipDeviceProp_t& properties, const std::vector<Tile
   return traits;
 }
 
-// That a workgroup may have if its kernel asks for it.
+// Shared memory that a workgroup may have if its kernel asks for it.
 std::int64_t most_shared_bytes(const hipDeviceProp_t& properties) {
 #if defined(TRITAX_GPU_NVIDIA)
   return static_cast<std::int64_t>(properties.sharedMemPerBlockOptin);
@@ -116,7 +116,7 @@ void Executor::Impl::enable_peers() const {
       if (possible == 0) throw UserError(fmt::format("GPU {} has no peer access to GPU {}", from, to));
       const hipError_t error = hipDeviceEnablePeerAccess(to, 0);
       if (error == hipErrorPeerAccessAlreadyEnabled) {
-        static_cast<void>(hipGetLastError());  // a former executor of this process did it
+        static_cast<void>(hipGetLastError());  // an earlier executor of this process enabled it
       } else {
         TRITAX_GPU_CHECK(error);
       }
@@ -182,14 +182,14 @@ Executor::Impl::Launch Executor::Impl::prepare_launch(std::size_t k, const Lower
       launch.function = kernel.function;
     }
   }
-  // Else code is loaded when it is launched first, and that waits for what runs: for ever where a kernel
-  // spins on one that is launched after it.
+  // Otherwise code is loaded at the first launch, which waits for running kernels: forever, where a kernel
+  // spins on a kernel that is launched later.
   hipFuncAttributes attributes{};
   TRITAX_GPU_CHECK(hipFuncGetAttributes(&attributes, launch.function));
   const auto shared =
       static_cast<std::int64_t>(lowered.shared_bytes) + static_cast<std::int64_t>(attributes.sharedSizeBytes);
   require_shared_room(schedule_.kernels[k].name, shared, most_shared_bytes(properties), properties.name);
-  // What a kernel has without being asked, its static part included.
+  // Shared memory without a request, including the static part.
   if (shared > 48 * 1024) {
     TRITAX_GPU_CHECK(hipFuncSetAttribute(launch.function, hipFuncAttributeMaxDynamicSharedMemorySize,
                                          lowered.shared_bytes));
@@ -266,11 +266,11 @@ void Executor::Impl::prepare_host(int r, Rank& rank) {
 hipGraphExec_t Executor::Impl::build_graph(const Graph& graph, Rank& rank) const {
   hipGraph_t built{};
   TRITAX_GPU_CHECK(hipGraphCreate(&built, 0));
-  std::map<std::int32_t, hipGraphNode_t> last;  // of each stream
+  std::map<std::int32_t, hipGraphNode_t> last;  // by stream
   for (const GraphNode& node : graph) {
     Launch& launch = rank.launches[static_cast<std::size_t>(node.kernel)];
     if (launch.function == nullptr) continue;
-    if (launch.gang) {  // of the runtimes only some know cooperative launches as nodes of a graph
+    if (launch.gang) {  // not all runtimes support cooperative launches as nodes of a graph
       throw UserError(
           fmt::format("kernel '{}' is gang and a node of a graph; GPUs start a gang by a launch of its own",
                       schedule_.kernels[static_cast<std::size_t>(node.kernel)].name));

@@ -1,4 +1,4 @@
-// Which matmul kernel runs the tiles of a schedule.
+// Finds the matmul kernel for the tiles of a schedule.
 #include <fmt/format.h>
 
 #include "backend_hip/lower.hpp"
@@ -21,7 +21,7 @@ const Op* first_with_matrices(const Schedule& schedule, const Kernel& kernel) {
   return nullptr;
 }
 
-// Queries by columns of a head.
+// The smallest attention kernel, by queries × columns of a head, that fits.
 const TileTraits* find_attend_tile(const Kernel& kernel, DType dtype, const DeviceTraits& device) {
   const TileTraits* best = nullptr;
   std::string known;

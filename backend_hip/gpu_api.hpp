@@ -1,8 +1,8 @@
-// The GPU runtime as this backend spells it: HIP.
+// The GPU runtime API of this backend, in HIP's names.
 //
-// The AMD build includes HIP itself. The NVIDIA build maps the calls in use onto CUDA, one line each; the
-// sources above this header know only the HIP names. Device code that differs between the two makers lives in
-// `device_amd.hpp` and `device_nvidia.hpp`, nowhere else.
+// The AMD build includes HIP itself. The NVIDIA build maps the used calls to CUDA, one line each; sources
+// above this header use only the HIP names. Device code that differs between the two vendors is in
+// `device_amd.hpp` and `device_nvidia.hpp`, and nowhere else.
 #pragma once
 
 #if defined(TRITAX_GPU_NVIDIA)
@@ -92,7 +92,7 @@ inline cudaError_t hipGraphInstantiateWithFlags(cudaGraphExec_t* executable, cud
 
 namespace tritax::gpu {
 
-// Throws GpuRuntimeError with the call, the place and the runtime's own words when `error` is not success.
+// Throws GpuRuntimeError with the call, the place and the runtime's message when `error` is not success.
 void check_gpu(hipError_t error, const char* call, const char* file, int line);
 
 }  // namespace tritax::gpu

@@ -1,11 +1,11 @@
-// What a failure of the GPU runtime is thrown as.
+// The exception for failures of the GPU runtime.
 #pragma once
 
 #include "model/core/error.hpp"
 
 namespace tritax::gpu {
 
-// The runtime's own words, the call and the place. Mostly everything fails from then on.
+// Has the runtime's message, the call and the place. After it, most further calls fail.
 class GpuRuntimeError : public UserError {
  public:
   using UserError::UserError;

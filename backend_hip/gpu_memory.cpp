@@ -25,8 +25,8 @@ DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device), byt
 #if defined(TRITAX_GPU_NVIDIA)
   TRITAX_GPU_CHECK(hipMalloc(&data_, bytes));
 #else
-  // Peers poll flags and read tiles here while kernels run, which coarse-grained memory does not promise to
-  // show.
+  // Peers poll flags and read tiles here while kernels run, and coarse-grained memory does not guarantee
+  // visibility.
   TRITAX_GPU_CHECK(hipExtMallocWithFlags(&data_, bytes, hipDeviceMallocFinegrained));
 #endif
 }

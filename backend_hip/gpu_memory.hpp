@@ -1,4 +1,4 @@
-// Owners of what the GPU runtime hands out. Each frees on the device it was made on.
+// Owners of objects of the GPU runtime. Each frees its object on the device of its creation.
 #pragma once
 
 #include <cstddef>

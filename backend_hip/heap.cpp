@@ -25,7 +25,7 @@ std::int32_t padded_pitch(std::int32_t cols, DType dtype) {
   return static_cast<std::int32_t>(pitch);
 }
 
-// Buffers that some matmul reads as the operand `which`.
+// Buffers that some matmul reads as operand `which`.
 std::vector<bool> operands(const Schedule& schedule, std::int16_t Op::*which) {
   std::vector<bool> used(schedule.buffers.size(), false);
   for (const Op& op : schedule.ops) {
@@ -34,7 +34,7 @@ std::vector<bool> operands(const Schedule& schedule, std::int16_t Op::*which) {
   return used;
 }
 
-// Columns x and y of sparse products, of which no kernel with matrix tiles takes anything.
+// Columns x and y of sparse products, which no kernel with matrix tiles uses.
 std::vector<bool> packed_columns(const Schedule& schedule) {
   std::vector<bool> packed(schedule.buffers.size(), false), tiled = packed;
   if (schedule.sparse.empty()) return packed;
@@ -55,7 +55,7 @@ std::vector<bool> packed_columns(const Schedule& schedule) {
   return packed;
 }
 
-// Rows that a box of the copy engine can read behind the last one of an operand.
+// Rows behind the last row of an operand that a box of the copy engine can read.
 std::size_t rows_behind(const DeviceTraits& device) {
   std::int32_t rows = 0;
   if (!device.tensor_maps) return 0;
@@ -70,7 +70,7 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
   const std::vector<bool> is_a = operands(schedule, &Op::src_buffer);
   const std::vector<bool> is_b = operands(schedule, &Op::b_buffer);
   const std::vector<bool> packed = packed_columns(schedule);
-  std::size_t read_up_to = 0;  // by boxes that no map clips, see add_operand_maps in lower.cpp
+  std::size_t read_up_to = 0;  // by boxes that no map clips; see add_operand_maps in lower.cpp
   const auto room_behind = [&](std::size_t end, std::int32_t pitch) {
     read_up_to = std::max(read_up_to, end + rows_behind(device) * static_cast<std::size_t>(pitch));
   };

@@ -1,20 +1,21 @@
 // The interpreter: every workgroup runs its list of tile operations.
 //
-// An Engine brings what differs between kernels: who computes, where the accumulator lives, how tiles move.
-// It has a *team*, the threads that run operations (on NVIDIA some waves only feed and send), and offers
+// An Engine contains the parts that differ between kernels: the computing threads, the place of the
+// accumulator, the movement of tiles. An engine has a *team*, the threads that run operations (on NVIDIA some
+// waves only feed and send), and offers
 //
-//   thread(), threads()   place in the team, its size
-//   team_barrier()        of the team
-//   meet()                of all waves of the workgroup
-//   join()                likewise, once what they have stored can be read and overwritten by all of them
-//   stamps(op)            whether the team's first thread notes when this operation begins and ends
+//   thread(), threads()   place in the team, and its size
+//   team_barrier()        barrier of the team
+//   meet()                barrier of all waves of the workgroup
+//   join()                the same, once all waves can read and overwrite their earlier stores
+//   stamps(op)            whether the team's first thread records when this operation begins and ends
 //   kCopiesInFlight       16-byte words of a copy that a thread holds at once
 //   matmul, accumulate, store, atomic_add, signal, finish
-//   attend, combine, rms_norm, sparse_product, search   if it has them; lowering gives such operations to no
-//   other
+//   attend, combine, rms_norm, sparse_product, search   optional; lowering gives such operations only to
+//                         engines that have them
 //
-// No operation spins without a bound: a wait that outlasts `spin_limit_ticks` leaves its reason on the
-// failure board, and all workgroups of all ranks leave at their next wait.
+// No operation spins without a bound: a wait longer than `spin_limit_ticks` records its reason on the failure
+// board, and all workgroups of all ranks leave at their next wait.
 #pragma once
 
 #include "backend_hip/device.hpp"
@@ -24,7 +25,7 @@ namespace tritax::gpu {
 
 inline constexpr float kLog2E = 1.44269504F;
 
-// A wave's view of its operations: the current one in shared memory, the next one already on its way.
+// A wave's view of its operations: the current one is in shared memory, the next one on its way.
 class OpReader {
  public:
   __device__ OpReader(const LaunchParams& params, DeviceOp* two_slots) : slots_(two_slots) {
@@ -40,15 +41,16 @@ class OpReader {
   __device__ bool done() const { return index_ >= end_; }
   __device__ const DeviceOp& current() const { return slots_[index_ % 2]; }
 
-  // Place of the workgroup's first operation, from which its places count.
+  // Index of the workgroup's first operation, from which its other indices count.
   __device__ std::uint32_t first_op(const LaunchParams& params) const {
     return static_cast<std::uint32_t>(reinterpret_cast<const DeviceOp*>(words_) - params.ops);
   }
 
-  // Goes on at `index`, with operations that end before `end`: those of an item, or its own again.
+  // Continues at `index`, with operations that end before `end`: operations of an item, or of the workgroup
+  // again.
   __device__ void go_to(std::uint32_t index, std::uint32_t end) {
     wave_barrier();
-    // What was on its way is not wanted, and must not land on what is.
+    // The operation on its way is not needed, and must not overwrite the new one.
     if (index_ + 1 < end_ && lane_ < kWords) arriving_.end(slot_word(index_ + 1));
     index_ = index;
     end_ = end;
@@ -57,14 +59,14 @@ class OpReader {
     publish();
   }
 
-  // Goes on to the operation after the next `skip` ones.
+  // Advances past the next `skip` operations.
   __device__ void advance(std::uint32_t skip) {
     wave_barrier();  // after a skip the new operation may overwrite the current one, which other lanes still
                      // read
     index_ += 1 + skip;
     if (lane_ == 0) prefetch(index_ + kAhead);
     if (skip > 0) {
-      // The one that was on its way is not wanted, and must not land on the one that is.
+      // The operation on its way is not needed, and must not overwrite the new one.
       if (lane_ < kWords) arriving_.end(slot_word(index_ - skip));
       fetch(index_);
     }
@@ -73,7 +75,8 @@ class OpReader {
 
  private:
   static constexpr std::uint32_t kWords = sizeof(DeviceOp) / sizeof(std::uint32_t);
-  static constexpr std::uint32_t kAhead = 8;  // operations on their way to L2: short ones outrun the memory
+  static constexpr std::uint32_t kAhead =
+      8;  // operations prefetched to L2: short operations outrun the memory
 
   __device__ void prefetch(std::uint32_t index) const {
     if (index < end_) prefetch_to_l2(words_ + index * kWords);
@@ -101,15 +104,15 @@ class OpReader {
   ArrivingWord arriving_;
 };
 
-// What the team's first thread tells all waves at a join. Two entries, used in turn: a fast thread may
-// already write the next answer while a slow one still reads this one, but it cannot be two joins ahead.
+// Messages of the team's first thread to all waves at a join. The two entries are used in turn: a fast thread
+// may already write the next message while a slow one still reads this one, but it cannot be two joins ahead.
 struct Mailbox {
   std::uint32_t stop[2] = {0, 0};
   std::uint32_t skip[2] = {0, 0};
-  // Of a claim of items: the operations to go on with, counted from the workgroup's first.
+  // For a claim of items: the next operations, counted from the workgroup's first.
   std::uint32_t next[2] = {0, 0};
   std::uint32_t end[2] = {0, 0};
-  // The first thread's own: the same when the queue is empty.
+  // Private to the first thread: the next operations when the queue is empty.
   std::uint32_t home = 0;
   std::uint32_t home_end = 0;
 };
@@ -118,7 +121,8 @@ __device__ inline bool draws_items(const DeviceOp& op) {
   return static_cast<OpKind>(op.kind) == OpKind::claim && op.k_end != 0;
 }
 
-// Goes on behind `op`; `turn` is that of the next join, so that the answer to this one is in the other entry.
+// Continues behind `op`; `turn` belongs to the next join, so that the message of this join is in the other
+// entry.
 __device__ inline void go_on(OpReader& reader, const DeviceOp& op, const Mailbox& mailbox, int turn,
                              std::uint32_t skip) {
   if (draws_items(op)) {
@@ -128,7 +132,7 @@ __device__ inline void go_on(OpReader& reader, const DeviceOp& op, const Mailbox
   }
 }
 
-// Straight into memory: the matmul kernels have no register to spare.
+// Written straight to memory, because the matmul kernels have no free register.
 __device__ inline void note(Instant& instant) {
   instant.ticks = ticks();
   instant.cycles = core_cycles();
@@ -151,8 +155,8 @@ __device__ inline void raise_failure(const LaunchParams& params, std::int32_t nu
   flag_store(&params.board->stop, 1, Scope::system);
 }
 
-// Sets a counter the way the lock protocol does. Only a counter that nobody else changes may be set by a
-// plain store, an exchange or a compare-and-swap; a shared one is added to.
+// Sets a counter as the lock protocol does. A plain store, an exchange or a compare-and-swap is allowed only
+// for a counter without other writers; shared counters are added to.
 __device__ inline void set_flag(const DeviceOp& op) {
   const auto scope = static_cast<Scope>(op.scope);
   const auto value = static_cast<std::uint32_t>(op.value);
@@ -173,8 +177,8 @@ __device__ inline void set_flag(const DeviceOp& op) {
   }
 }
 
-// Polls until the counter is reached; false: time ran out here or elsewhere. The compare-and-swap protocol
-// polls with compare-and-swap, as the locks of arXiv:2511.12500 §4 do; the others poll with loads.
+// Polls until the counter is reached; false: a timeout here or elsewhere. The compare-and-swap protocol polls
+// with compare-and-swap, as the locks of arXiv:2511.12500 §4 do; other protocols poll with loads.
 __device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params) {
   constexpr std::uint32_t kPollsBetweenClocks = 64;
   constexpr std::uint32_t kPollsBetweenBoards = 4096;  // the board lies across PCIe
@@ -199,7 +203,7 @@ __device__ inline bool await_flag(const DeviceOp& op, const LaunchParams& params
 }
 
 // Deals the words of a tile out to the threads, row after row. A thread has `in_flight` words on their way
-// before it stores the first. `load` takes row and column and returns a word, `store` takes the word as well.
+// before it stores the first. `load` takes row and column and returns a word; `store` also takes the word.
 template <int in_flight, class Load, class Store>
 __device__ inline void deal_words(int rows, int row_words, int thread, int threads, Load load, Store store) {
   const int row_step = threads / row_words;
@@ -221,9 +225,9 @@ __device__ inline void deal_words(int rows, int row_words, int thread, int threa
   }
 }
 
-// Moves a tile between any two ranks, from `skipped` bytes behind the begin of each row. What the loop needs
-// of the operation is copied out first: the accesses are opaque to the compiler, which would read it again
-// from shared memory for every word.
+// Moves a tile between any two ranks, from `skipped` bytes behind the begin of each row. Fields of the
+// operation are copied out before the loop: the accesses are opaque to the compiler, which would read the
+// fields from shared memory again for every word.
 template <class Word, int in_flight>
 __device__ inline void copy_words(const DeviceOp& op, int skipped, int row_words, int thread, int threads) {
   const auto* source = reinterpret_cast<const unsigned char*>(op.source) + skipped;
@@ -247,8 +251,8 @@ __device__ inline void copy_words(const DeviceOp& op, int skipped, int row_words
   deal_words<in_flight>(op.rows, row_words, thread, threads, load, store);
 }
 
-// Copies rows that begin and end anywhere, but at the same place within 16 bytes on both sides: whole words,
-// and what lies before and behind them in units. The units' loads are on their way while the words move.
+// Copies rows that begin and end anywhere, but at the same offset within 16 bytes on both sides: whole words,
+// and the parts before and behind them in units. Loads of units are on their way while words move.
 template <class Unit, int in_flight>
 __device__ inline void copy_ragged(const DeviceOp& op, int row_bytes, int thread, int threads) {
   constexpr int kUnit = sizeof(Unit);
@@ -278,8 +282,8 @@ __device__ inline void copy_ragged(const DeviceOp& op, int row_bytes, int thread
   }
 }
 
-// 16 bytes an access where both sides allow it, and no more words in flight than the tile has: what a thread
-// leaves out still costs it instructions.
+// Uses 16 bytes per access where both sides allow it, and no more words in flight than the tile has, because
+// skipped words still cost a thread instructions.
 template <int in_flight>
 __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
   const int row_bytes = op.cols * bytes_of(static_cast<DType>(op.dtype));
@@ -311,7 +315,8 @@ __device__ inline void copy_tile(const DeviceOp& op, int thread, int threads) {
   }
 }
 
-// Draws an item, for the team's first thread: the program of the item, or what follows the workgroup's claim.
+// Draws an item, in the team's first thread: the program of the item, or the operations behind the
+// workgroup's claim.
 __device__ inline void draw_item(const LaunchParams& params, const OpReader& reader, const DeviceOp& op,
                                  Mailbox& mailbox, int turn) {
   if (op.row >= 0) {
@@ -331,8 +336,8 @@ __device__ inline void draw_item(const LaunchParams& params, const OpReader& rea
   }
 }
 
-// wait and claim: the team's first thread acts, all waves meet, everyone learns the outcome. False: leave the
-// kernel.
+// wait and claim: the team's first thread acts, all waves meet, and all threads learn the outcome. False:
+// leave the kernel.
 template <class Engine>
 __device__ __forceinline__ bool meet(const LaunchParams& params, Engine& engine, const OpReader& reader,
                                      const DeviceOp& op, Mailbox& mailbox, int turn, std::uint32_t* skip) {
@@ -359,7 +364,7 @@ __device__ __forceinline__ bool meet(const LaunchParams& params, Engine& engine,
   return mailbox.stop[turn] == 0;
 }
 
-// A signal of engines whose team stores everything itself.
+// A signal, for engines whose team does all stores itself.
 template <class Engine>
 __device__ void raise_signal(const Engine& engine, const DeviceOp& op) {
   const auto scope = static_cast<Scope>(op.scope);
@@ -375,7 +380,7 @@ __device__ void raise_signal(const Engine& engine, const DeviceOp& op) {
   }
 }
 
-// Until everything that the team has stored is performed; before the stamp that says so.
+// Waits until all stores of the team are performed; called before the stamp of their end.
 template <class Engine>
 __device__ void drain_stores(const Engine& engine) {
   release_fence(Scope::system);

@@ -8,9 +8,9 @@ namespace tritax::gpu {
 
 namespace {
 
-// Largest error of one element, in units of the root mean square of the reference or of its row, that
-// rounding to the dtype explains: half a unit in the last place of a value that is six times the root mean
-// square, and as much again for the sum.
+// Largest error of one element that rounding to the dtype explains, in units of the root mean square of the
+// reference or of its row: half a unit in the last place of a value that is six times the root mean square,
+// and as much again for the sum.
 double element_tolerance(DType dtype) {
   switch (dtype) {
     case DType::fp64:
@@ -27,9 +27,9 @@ double element_tolerance(DType dtype) {
   return 0;
 }
 
-// Of a whole result, relative to its norm: two to five times what rounding each element to nearest leaves of
-// random values, 0.42 units of 2^-(digits of the significand): 2.1e-4 of fp16, 1.7e-3 of bf16, 0.027 of fp8,
-// as scenarios/measured/h100-2-random-8.csv has it. In fp32 and fp64 it is the order of the sum that differs.
+// Tolerance of a whole result, relative to its norm: two to five times the error of rounding each random
+// element to nearest, 0.42 units of 2^-(digits of the significand): 2.1e-4 for fp16, 1.7e-3 for bf16, 0.027
+// for fp8, as in scenarios/measured/h100-2-random-8.csv. For fp32 and fp64 the order of the sum decides.
 double relative_tolerance(DType dtype) {
   switch (dtype) {
     case DType::fp64:
@@ -46,7 +46,7 @@ double relative_tolerance(DType dtype) {
   return 0;
 }
 
-// In units of the root mean square of what is expected; infinite where an element is NaN or infinite.
+// In units of the root mean square of the expected elements; infinite where an element is NaN or infinite.
 double largest_error_of(const Comparison& sums) {
   if (sums.unordered > 0) return std::numeric_limits<double>::infinity();
   double largest = 0;
@@ -58,7 +58,7 @@ double largest_error_of(const Comparison& sums) {
 
 double relative_error_of(const Comparison& sums) {
   if (sums.unordered > 0) return std::numeric_limits<double>::infinity();
-  if (sums.error_squared == 0) return 0;  // zeros may be expected too
+  if (sums.error_squared == 0) return 0;  // all expected elements may be zero
   return std::sqrt(sums.error_squared / sums.reference_squared);
 }
 
@@ -80,7 +80,7 @@ CheckResult judge(const std::vector<std::vector<BufferComparison>>& found) {
     for (const BufferComparison& one : rank) {
       relative.push_back(relative_error_of(one.sums));
       largest.push_back(largest_error_of(one.sums));
-      // Both are false of NaN.
+      // Both comparisons are false for NaN.
       check.passed = check.passed && relative.back() <= relative_tolerance(one.dtype) &&
                      largest.back() <= element_tolerance(one.dtype);
     }

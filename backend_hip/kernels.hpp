@@ -1,5 +1,5 @@
-// The interpreter kernels that are compiled in. One file a dtype instantiates them (kernels_*.hip), because
-// each takes the compiler a while.
+// The compiled interpreter kernels. One file per dtype instantiates them (kernels_*.hip), because each takes
+// the compiler a while.
 #pragma once
 
 #include <vector>
@@ -19,9 +19,9 @@ std::vector<TileKernel> matmul_kernels_bf16();
 std::vector<TileKernel> matmul_kernels_fp16();
 std::vector<TileKernel> matmul_kernels_fp8();
 std::vector<TileKernel> matmul_kernels_fp64();
-std::vector<TileKernel> matmul_kernels_fp32();  // AMD alone: wgmma has no fp32, and tf32 is another result
+std::vector<TileKernel> matmul_kernels_fp32();  // AMD only: wgmma has no fp32, and tf32 gives another result
 
-// With attention, of 16-bit types; TileTraits::depth says of which heads.
+// Kernels with attention, of 16-bit types; TileTraits::depth gives the columns of a head.
 std::vector<TileKernel> attend_kernels_bf16();
 std::vector<TileKernel> attend_kernels_fp16();
 
@@ -31,7 +31,7 @@ const void* vector_kernel_for(int threads, bool lean);
 // The kernel of sparse products for workgroups of `threads`.
 const void* sparse_kernel_for(int threads);
 
-// reference[rows] = A·x with products and sums in fp64, A by its structure and values.
+// reference[rows] = A·x with products and sums in fp64; A is given by its structure and values.
 struct SparseOperands {
   const std::int32_t* offsets = nullptr;
   const std::int32_t* columns = nullptr;
@@ -41,10 +41,10 @@ struct SparseOperands {
 };
 void launch_sparse_reference(const SparseOperands& operands, double* reference, hipStream_t stream);
 
-// What checks a run keeps all numbers in fp64.
+// The functions below check a run, and keep all numbers in fp64.
 
-// Starts the feeding of random data: uniform in [-1, 1), rounded to `dtype`; element (row, col) depends on
-// the seed and its place alone. `transposed` may be null.
+// Launches a fill with random data: uniform in [-1, 1), rounded to `dtype`; element (row, col) depends only
+// on the seed and its place. `transposed` may be null.
 void launch_fill_random(DType dtype, void* matrix, std::int32_t rows, std::int32_t cols, std::int32_t pitch,
                         void* transposed, std::int32_t transposed_pitch, std::uint64_t seed,
                         hipStream_t stream);
@@ -54,8 +54,8 @@ void launch_reference(DType dtype, const void* a, std::int32_t a_pitch, const vo
                       std::int32_t rows, std::int32_t cols, std::int32_t k, double* reference,
                       hipStream_t stream);
 
-// The operands of an attention, contiguous: `queries`, `keys` and `values` rows of `depth` columns.
-// With `limit` > 0 query i sees the first limit + i div `group` keys only.
+// The operands of an attention, contiguous: `queries`, `keys` and `values` have rows of `depth` columns. With
+// `limit` > 0 query i sees only the first limit + i div `group` keys.
 struct AttentionOperands {
   const double* queries = nullptr;
   const double* keys = nullptr;
@@ -67,10 +67,10 @@ struct AttentionOperands {
   std::int32_t group = 1;
 };
 
-// reference[query_count × depth] = softmax(queries·keysᵀ/√depth)·values, 0 where a query sees nothing.
+// reference[query_count × depth] = softmax(queries·keysᵀ/√depth)·values, 0 where a query sees no key.
 void launch_attention_reference(const AttentionOperands& operands, double* reference, hipStream_t stream);
 
-// reference[rows × cols] = rows of a / √(mean of their squares + kNormEpsilon) · weights, summed up in fp64.
+// reference[rows × cols] = rows of a / √(mean of their squares + kNormEpsilon) · weights, summed in fp64.
 void launch_norm_reference(const double* a, const double* weights, std::int32_t rows, std::int32_t cols,
                            double* reference, hipStream_t stream);
 
@@ -78,13 +78,12 @@ void launch_norm_reference(const double* a, const double* weights, std::int32_t 
 void launch_widen(DType dtype, const void* matrix, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
                   double* values, std::int32_t values_cols, bool add, hipStream_t stream);
 
-// Adds the squares of a rectangle of values, of which a row is `reference_cols` long, to `*sums`,
-// which lies on the device.
+// Adds the squares of a rectangle of values, with rows of `reference_cols`, to `*sums` on the device.
 void launch_squares(std::int32_t rows, std::int32_t cols, const double* reference,
                     std::int32_t reference_cols, Comparison* sums, hipStream_t stream);
 
-// Adds the comparison of a rectangle of `result` with such values to `*sums`, which has the squares of all
-// `elements` by now.
+// Adds the comparison of a rectangle of `result` with such values to `*sums`, which already has the squares
+// of all `elements`.
 void launch_compare(DType dtype, const void* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
                     const double* reference, std::int32_t reference_cols, double elements, Comparison* sums,
                     hipStream_t stream);

@@ -1,4 +1,4 @@
-// Random data, the fp64 reference and the comparison: everything that checks a run. Plain code on purpose: it
+// Random data, the fp64 reference and the comparison: everything that checks a run. Plain code on purpose; it
 // shares nothing with the tile kernels.
 #include "backend_hip/device.hpp"
 #include "backend_hip/kernels.hpp"
@@ -36,7 +36,7 @@ __global__ void fill_random(unsigned char* matrix, std::int32_t rows, std::int32
     const std::int64_t row = i / cols;
     const std::int64_t col = i % cols;
     const std::uint64_t bits = mixed(seed ^ mixed(static_cast<std::uint64_t>(i)));
-    if constexpr (dtype == DType::fp64) {  // all 53 digits, so that fewer would be found out
+    if constexpr (dtype == DType::fp64) {  // all 53 digits, so that a loss of digits is detected
       *reinterpret_cast<double*>(matrix + row * pitch + col * 8) =
           static_cast<double>(bits >> 11) * (2.0 / 9007199254740992.0) - 1.0;
     } else {
@@ -50,7 +50,7 @@ __global__ void fill_random(unsigned char* matrix, std::int32_t rows, std::int32
   }
 }
 
-// One workgroup a 64×64 tile, 4×4 elements a thread.
+// One workgroup per 64×64 tile, 4×4 elements per thread.
 template <DType dtype>
 __global__ void __launch_bounds__(kThreads)
     multiply_fp64(const unsigned char* a, std::int32_t a_pitch, const unsigned char* b, std::int32_t b_pitch,
@@ -100,8 +100,8 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// One workgroup a query. It takes as many keys at a time as it has threads: a score a thread, then a column
-// of the values a thread.
+// One workgroup per query. It takes as many keys at a time as it has threads: one score per thread, then one
+// column of the values per thread.
 __global__ void __launch_bounds__(kThreads) attend_fp64(AttentionOperands of, double* reference) {
   __shared__ double weights[kThreads];
   __shared__ double reduced[kThreads];
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) atomicAdd(&sums->reference_squared, squares);
 }
 
-// One workgroup a row.
+// One workgroup per row.
 template <DType dtype>
 __global__ void __launch_bounds__(kThreads)
     compare(const unsigned char* result, std::int32_t pitch, std::int32_t rows, std::int32_t cols,
@@ -248,7 +248,7 @@ unsigned int grid_for(std::int64_t elements) {
   return static_cast<unsigned int>(blocks < 1 ? 1 : blocks > 4096 ? 4096 : blocks);
 }
 
-// A workgroup a row.
+// One workgroup per row.
 __global__ void __launch_bounds__(kThreads)
     normalise_fp64(const double* a, const double* weights, std::int32_t cols, double* reference) {
   __shared__ double sums[kThreads];

@@ -18,9 +18,9 @@ TileKernel fp64_entry() {
 
 std::vector<TileKernel> matmul_kernels_fp64() {
 #if defined(TRITAX_GPU_NVIDIA)
-  constexpr int kColsOfEight = 4;  // of the eight waves of a 128×128 tile
+  constexpr int kColsOfEight = 4;  // for the eight waves of a 128×128 tile
 #else
-  constexpr int kColsOfEight = 2;  // four of 64 lanes
+  constexpr int kColsOfEight = 2;  // four waves of 64 lanes
 #endif
   return {fp64_entry<Fp64Shape<128, 128, 2, kColsOfEight>>(), fp64_entry<Fp64Shape<128, 64, 2, 2>>(),
           fp64_entry<Fp64Shape<64, 128, 1, 4>>(), fp64_entry<Fp64Shape<64, 64, 2, 2>>()};

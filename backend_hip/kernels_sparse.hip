@@ -1,4 +1,4 @@
-// Kernels of sparse products, and the fp64 reference that shares nothing with them.
+// Kernels of sparse products, and their fp64 reference, which shares no code with them.
 #include "backend_hip/kernels.hpp"
 #include "backend_hip/tile_sparse.hpp"
 
@@ -6,7 +6,7 @@ namespace tritax::gpu {
 
 namespace {
 
-constexpr int kReferenceThreads = 64;  // of a row
+constexpr int kReferenceThreads = 64;  // per row
 
 __global__ void __launch_bounds__(kReferenceThreads)
     multiply_sparse_fp64(const SparseOperands of, double* reference) {

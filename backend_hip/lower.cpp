@@ -99,9 +99,9 @@ void Lowering::lower_kernel(std::size_t k) {
   }
 }
 
-// Only where partials are combined: elsewhere it is copies that count, which want registers.
+// Only for kernels that combine partials: in other kernels copies matter, and they need registers.
 bool Lowering::is_lean(const Kernel& kernel) const {
-  constexpr std::int32_t kGroup = 8;  // numbers of a thread, as in tile_vector.hpp
+  constexpr std::int32_t kGroup = 8;  // numbers per thread, as in tile_vector.hpp
   bool combines = false;
   for (std::size_t p = 0; p < program_count(kernel); ++p) {
     for (const Op& op : ops_of(schedule_, program_of(kernel, p))) {
@@ -148,7 +148,7 @@ void Lowering::lower_workgroup(const Workgroup& workgroup) {
     program_.ops.push_back(lower_op(i));
     DeviceOp& lowered = program_.ops.back();
     lowered.ends_run = ends_run(i, workgroup) ? 1 : 0;
-    if (draws_items(schedule_.ops[i])) {  // where to go on when the queue is empty
+    if (draws_items(schedule_.ops[i])) {  // the operations to continue with when the queue is empty
       lowered.row = static_cast<std::int32_t>(i - workgroup.first_op) + 1;
       lowered.col = static_cast<std::int32_t>(workgroup.op_count);
     }
@@ -192,7 +192,7 @@ std::uint64_t Lowering::counter_address(int rank, std::int16_t flag, std::int32_
 
 bool Lowering::ends_run(std::uint32_t number, const Workgroup& workgroup) const {
   const Op& op = schedule_.ops[number];
-  if (op.kind == OpKind::sparse_product) return true;  // it stores what it leaves
+  if (op.kind == OpKind::sparse_product) return true;  // a sparse product stores its result
   if (!is_asynchronous(op.kind)) return false;
   if (number + 1 == workgroup.first_op + workgroup.op_count) return true;
   const Op& next = schedule_.ops[number + 1];
@@ -220,7 +220,7 @@ DeviceOp Lowering::lower_op(std::uint32_t number) {
   out.rows = op.rect.rows;
   out.cols = op.rect.cols;
   out.value = op.value;
-  if (number < done_until_) return out;  // never turned to
+  if (number < done_until_) return out;  // carried out by an earlier operation
   switch (op.kind) {
     case OpKind::matmul:
       lower_matmul(op, number, out);
@@ -295,7 +295,7 @@ void Lowering::lower_flag(const Op& op, std::uint32_t number, DeviceOp& out) {
   const int home = op.kind == OpKind::signal ? op.rank : rank_;
   out.address = counter_address(home, op.flag, op.index);
   if (op.kind == OpKind::signal) {
-    // A swap of 0 would do nothing to a counter that is set again.
+    // A swap that expects 0 has no effect on a counter that is set a second time.
     if (sets_flag(op) && op.protocol == LockProtocol::compare_and_swap) {
       out.protocol = static_cast<std::uint8_t>(LockProtocol::exchange);
     }

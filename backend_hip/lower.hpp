@@ -1,13 +1,14 @@
-// Lowering: from a tile schedule to what the interpreter kernel reads. Pure host code, tested without a GPU.
+// Lowering: from a tile schedule to the input of the interpreter kernel. Pure host code, tested without a
+// GPU.
 //
 // The symmetric heap holds every buffer and every flag array at the same offset on every rank. Rows are
 // padded to a multiple of 128 bytes, so that tiles may start anywhere and the copy engines still find aligned
-// rows; not so the columns x and y of sparse products, whose elements lie side by side. The structure of
-// sparse matrices lies behind the buffers.
+// rows. The columns x and y of sparse products are not padded; their elements are contiguous. The structure
+// of sparse matrices lies behind the buffers.
 //
 // fp8 operands B exist twice: as the schedule sees them (K×N) and transposed (N×K), because the fp8 matrix
-// instructions of NVIDIA read both operands along K. The copy is made when data is filled in; a schedule that
-// writes an fp8 buffer used as B is therefore refused there.
+// instructions of NVIDIA read both operands along K. The copy is made when data are filled in; therefore
+// lowering refuses a schedule that writes an fp8 buffer used as B.
 #pragma once
 
 #include <cstddef>
@@ -22,22 +23,22 @@ namespace tritax::gpu {
 
 constexpr std::int32_t kPanelBytes = 128;  // a row of a swizzled panel in shared memory: of K, in an operand
 
-// What a device offers for matmul and attend: one entry for each (tile, dtype) with a kernel.
+// Kernels of a device for matmul and attend: one entry per (tile, dtype).
 struct TileTraits {
   DType dtype = DType::bf16;
   std::int32_t m = 0;
   std::int32_t n = 0;
   std::int32_t threads = 0;
   std::int32_t shared_bytes = 0;
-  std::int32_t store_cols = 0;  // columns of one box that a store hands to the copy engine; 0: no copy engine
+  std::int32_t store_cols = 0;  // columns per box of a store by the copy engine; 0: no copy engine
   std::int32_t store_rows = 0;
-  std::int32_t depth = 0;  // attend: m queries and n keys at a time of heads of so many columns; 0: matmul
+  std::int32_t depth = 0;  // attend: columns of a head, with m queries and n keys at a time; 0: matmul
 };
 
 struct DeviceTraits {
   std::string name;               // "NVIDIA H200", "gfx942"
-  std::vector<TileTraits> tiles;  // that matmul kernels exist for
-  bool tensor_maps = false;       // operands and whole-tile stores go through the bulk copy engine
+  std::vector<TileTraits> tiles;  // tiles with matmul kernels
+  bool tensor_maps = false;       // operands and whole-tile stores use the bulk copy engine
   bool fp8_b_transposed = false;  // fp8 matmul reads B from its transposed copy
 };
 
@@ -48,7 +49,7 @@ struct BufferPlace {
   std::int32_t transposed_pitch = 0;  // 0: no copy
 };
 
-// Where an element lies from the start of the heap, and in the transposed copy.
+// Offset of an element from the start of the heap, and in the transposed copy.
 inline std::size_t place_of(const BufferPlace& place, DType dtype, const Rect& rect) {
   return place.offset + static_cast<std::size_t>(rect.row) * static_cast<std::size_t>(place.pitch) +
          static_cast<std::size_t>(rect.col) * static_cast<std::size_t>(bytes_of(dtype));
@@ -59,7 +60,7 @@ inline std::size_t transposed_place_of(const BufferPlace& place, DType dtype, co
          static_cast<std::size_t>(rect.row) * static_cast<std::size_t>(bytes_of(dtype));
 }
 
-// Where the structure of a sparse matrix lies from the start of the heap.
+// Offsets of the structure of a sparse matrix from the start of the heap.
 struct SparsePlace {
   std::size_t offsets = 0;
   std::size_t columns = 0;
@@ -74,7 +75,7 @@ struct HeapLayout {
   std::size_t bytes = 0;
 };
 
-// A tensor map to encode: a matrix seen by the copy engine, clipped at cols × rows, moved in boxes.
+// A tensor map to encode: a matrix for the copy engine, clipped at cols × rows, moved in boxes.
 struct TensorMapSpec {
   DType dtype = DType::bf16;
   std::uint64_t address = 0;
@@ -93,8 +94,8 @@ struct LoweredKernel {
   const TileTraits* tile = nullptr;  // null: a kernel without matmul
   std::int32_t threads = 0;
   std::int32_t shared_bytes = 0;
-  std::int32_t box_rows_of_a = 0;  // that a box of A has: those of the schedule's tiles, no more
-  bool lean = false;               // combines partials so small that every thread holds 8 numbers at most
+  std::int32_t box_rows_of_a = 0;  // rows per box of A: those of the schedule's tiles, no more
+  bool lean = false;               // combines partials so small that every thread holds at most 8 numbers
   bool sparse = false;             // a kernel of sparse products, and of searches of one element at a time
 };
 
@@ -107,27 +108,26 @@ struct RankProgram {
   std::vector<LoweredKernel> kernels;  // as Schedule::kernels; empty entries for kernels of other ranks
 };
 
-// Throws UserError where the workgroups of a kernel ask for more LDS, in bytes, than the device gives one at
-// most.
+// Throws UserError where the workgroups of a kernel need more LDS, in bytes, than the device allows per
+// workgroup.
 void require_shared_room(const std::string& kernel, std::int64_t asked, std::int64_t most,
                          const std::string& device);
 
-// Places of all buffers and flags. Throws UserError for rows that are longer than a 32-bit pitch.
+// Lays out all buffers and flags. Throws UserError for rows longer than a 32-bit pitch.
 HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 
-// The kernel for the tiles of `kernel`, null if it neither multiplies nor attends: the smallest that holds
-// them, exactly theirs or a larger one that leaves a part of itself unused; of attention it is the queries
-// and the columns of a head that must fit. Throws UserError if no kernel holds them (the existing ones are
-// listed).
+// The kernel for the tiles of `kernel`, null if it neither multiplies nor attends: the smallest kernel with
+// tiles of this size or larger; a part of a larger tile stays unused. For attention, the queries and the
+// columns of a head must fit. Throws UserError that lists the existing kernels if none fits.
 const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, const DeviceTraits& device);
 
-// Program of one rank: of its kernels every workgroup and item, each operation as one DeviceOp. Host programs
-// are no part of it; the executor runs them from the schedule. `heap_base[r]` is the address of rank r's heap
-// as this rank sees it. Throws UserError, which names the operation, for what the device lacks:
+// Program of one rank: every workgroup and item of its kernels, with each operation as one DeviceOp. Host
+// programs are not part of it; the executor runs them from the schedule. `heap_base[r]` is the address of
+// rank r's heap as this rank sees it. Throws UserError, which names the operation, for cases that the device
+// does not support:
 //
-//   tiles             that no kernel holds, or of a pipeline that is simulated only (see find_tile); more
-//   than
-//                     the accumulator of a kernel without matmul takes
+//   tiles             without a kernel, or with a pipeline that is only simulated (see find_tile);
+//                     larger than the accumulator of a kernel without matmul
 //   operands          that start off the copy engine's 16-byte grid; writes to an fp8 operand B
 //   dtypes            a copy that converts; atomic_add of fp8; fp64 beside another dtype in a kernel that
 //                     multiplies, and anything but copied in one that does not
@@ -135,7 +135,8 @@ const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, cons
 //   attend, combine   off the 16-byte grid; attend beside matmul, load, reduce or atomic_add; combine beside
 //                     matmul or sparse products; partials that are not fp32
 //   rms_norm          of more than a row at once, or in a kernel that multiplies, attends or has sparse
-//   products sparse products   that are not written out at once (see lower_sparse.cpp)
+//                     products
+//   sparse products   that are not written out at once (see lower_sparse.cpp)
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base);
 

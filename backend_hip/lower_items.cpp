@@ -23,7 +23,7 @@ bool overlap_across_programs(std::vector<Touched>& touched) {
     return false;
   std::sort(touched.begin(), touched.end(),
             [](const Touched& a, const Touched& b) { return a.rect.row < b.rect.row; });
-  std::vector<const Touched*> open;  // that reach the row at hand
+  std::vector<const Touched*> open;  // rectangles that reach the current row
   for (const Touched& one : touched) {
     std::erase_if(open,
                   [&](const Touched* other) { return other->rect.row + other->rect.rows <= one.rect.row; });

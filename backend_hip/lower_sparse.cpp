@@ -1,8 +1,9 @@
-// Lowering of kernels with sparse products, and of those that search, one element after the other.
+// Lowers kernels with sparse products, and kernels that search, one element after the other.
 //
-// What a sparse_product leaves in the accumulator may be many thousand rows, which no register file holds,
-// and kernels write a row when they have it. So the stores and additions right behind the product are carried
-// out by it; they must write every row once, all to one column. The loads of a search are carried out
+// The result of a sparse_product may have many thousand rows, which no register file holds, and kernels write
+// a row when it is finished. So the product carries out the stores and additions directly behind it; these
+// must write every row once, all to one column. The loads of a search are carried out together, each behind
+// the one before.
 // together, each behind the one before.
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ bool is_load(const Op& op) { return op.kind == OpKind::load || op.kind == OpKind
 
 }  // namespace
 
-// A kernel that has no product is one of them where it loads single elements in a row and nothing larger.
+// A kernel without a product counts too if it loads single elements one after the other and nothing larger.
 bool Lowering::runs_sparse(const Kernel& kernel) const {
   bool has_product = false, searches = false, single = true;
   for (std::size_t p = 0; p < program_count(kernel); ++p) {

@@ -1,4 +1,4 @@
-// Lowering of the operations on tiles: what they read and write, and what the kernel's accumulator holds.
+// Lowers operations on tiles: their reads and writes, and the contents of the kernel's accumulator.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +11,9 @@ namespace tritax::gpu {
 
 namespace {
 
-constexpr std::int32_t kBoxAlignment = 16;  // bytes within a row at which a box of the copy engine may start
-constexpr std::int32_t kGroupCols = 8;      // as in tile_vector.hpp
+constexpr std::int32_t kBoxAlignment =
+    16;                                 // bytes; a box of the copy engine starts at a multiple within a row
+constexpr std::int32_t kGroupCols = 8;  // as in tile_vector.hpp
 
 bool aligned_for_boxes(DType dtype, std::int32_t col) { return col * bytes_of(dtype) % kBoxAlignment == 0; }
 
@@ -90,7 +91,7 @@ void Lowering::add_operand_maps(const Op& op, bool transposed, DeviceOp& out) {
   }
 }
 
-// Queries, keys and values come 16 bytes at a time.
+// Queries, keys and values are loaded 16 bytes at a time.
 void Lowering::lower_attend(const Op& op, std::uint32_t number, DeviceOp& out) {
   if (attend_ == nullptr)
     refuse(number, "attends in a kernel that multiplies; GPUs run them in kernels apart");
@@ -126,7 +127,7 @@ void Lowering::lower_attend(const Op& op, std::uint32_t number, DeviceOp& out) {
   accumulator_ = {.empty = false, .stored = false, .staged = false, .cols = op.rect.cols};
 }
 
-// After a store the workgroup's own partial is still there, and others are merged into it.
+// After a store the workgroup's partial stays in the accumulator, and further partials are merged into it.
 void Lowering::lower_combine(const Op& op, std::uint32_t number, DeviceOp& out) {
   if (tile_ != nullptr) refuse(number, "combines partials in a kernel that multiplies");
   if (sparse_)
@@ -170,8 +171,8 @@ void Lowering::lower_store(const Op& op, std::uint32_t number, DeviceOp& out) {
   accumulator_.staged = true;
   last_staged_store_ = program_.ops.size();
   if (op.rank != rank_) out.bits |= kRemote;
-  // The copy engine clips a tile that is not whole at the end of its map, but writes 16 bytes at a time:
-  // what lies behind the tile within them is its own only behind the last column.
+  // The copy engine clips a partial tile at the end of its map, but writes 16 bytes at a time: the bytes
+  // behind the tile belong to the row's padding only behind the last column.
   const std::int32_t rows = op.rect.rows == tile_->m ? buffer.rows : op.rect.row + op.rect.rows;
   const std::int32_t cols = op.rect.cols == tile_->n ? buffer.cols : op.rect.col + op.rect.cols;
   if (!aligned_for_boxes(buffer.dtype, op.rect.col)) return;

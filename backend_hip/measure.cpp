@@ -48,7 +48,7 @@ void add_ops(const Scenario& scenario, const Schedule& schedule, const Measureme
   }
 }
 
-// "iris_8192x4096x12288_128x256_fused-sequential-4.json": the id may hold slashes.
+// "iris_8192x4096x12288_128x256_fused-sequential-4.json"; the id may contain slashes.
 std::string timeline_path(const std::string& folder, const Scenario& scenario) {
   std::string name = fmt::format("{}-{}.json", scenario.id, scenario.problem.gpus());
   std::replace(name.begin(), name.end(), '/', '_');
@@ -92,7 +92,7 @@ bool measure_scenarios(const MeasureOptions& options, const RunOptions& run) {
       schedule = build_scenario(scenario, machine);
       measured = measure(*schedule, fresh);
     } catch (const GpuRuntimeError&) {
-      throw;  // what was measured before is written
+      throw;  // earlier measurements are already written
     } catch (const UserError& error) {
       fmt::print("  not measured: {}\n", error.what());
       continue;

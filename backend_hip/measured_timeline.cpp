@@ -9,7 +9,8 @@ namespace tritax::gpu {
 
 namespace {
 
-// The place of every operation of Schedule::ops, without its compute unit; of an item's, without who ran it.
+// Place of every operation of Schedule::ops, without the compute unit; for an item's operation, without the
+// workgroup.
 std::vector<OpPlace> places_of(const Schedule& schedule) {
   std::vector<OpPlace> places(schedule.ops.size());
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {

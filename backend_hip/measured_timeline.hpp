@@ -1,4 +1,4 @@
-// Stamps of a run as a timeline, the form that simulations have too. Plain host code.
+// Converts the stamps of a run to a timeline, the form of simulations. Plain host code.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace tritax::gpu {
 
-// Operations in the order of their begin; a kernel lasts from its first operation's begin to its last one's
-// end. There are no host intervals: the hosts' clocks are not aligned with those of the GPUs. Of a kernel
-// that is launched several times, stamps tell of its last launch.
+// Operations are in the order of their begin. A kernel lasts from its first operation's begin to its last
+// operation's end. There are no host intervals, because the hosts' clocks are not aligned with the GPUs'
+// clocks. For a kernel with several launches, stamps describe the last launch.
 Timeline timeline_of(const Schedule& schedule, const std::vector<StampedOp>& stamps);
 
 }  // namespace tritax::gpu

@@ -22,15 +22,15 @@ namespace tritax::gpu {
 
 namespace {
 
-// The power controller looks at milliseconds.
+// The power controller averages over milliseconds.
 constexpr double kSustainedUs = 3e5;
-// The clock of a short load is measured after a rest and in few runs: the power limit averages over tens of
-// milliseconds.
+// The clock of a short load is measured after a rest and in few runs, because the power limit averages over
+// tens of milliseconds.
 constexpr std::chrono::milliseconds kCoolDown{300};
 constexpr int kShortWarmup = 2;
 constexpr int kShortRuns = 8;
 
-// Writes rows as they come.
+// Writes rows one by one.
 class Rows {
  public:
   explicit Rows(const MicrobenchOptions& options) : path_(options.output) {
@@ -99,13 +99,13 @@ Measurement run_one(const Microbench& bench, RunOptions run) {
     run.repeats = std::min(run.repeats, kShortRuns);
     std::this_thread::sleep_for(kCoolDown);
   } else if (bench.rows.back().metric == MicrobenchMetric::host_time) {
-    // As a pattern finds its host: one that has launched and waited many times at once gets by with less.
+    // Like the host of a pattern: a host that has just launched and waited many times is faster.
     std::this_thread::sleep_for(kCoolDown);
   }
   return measure(schedule, run);
 }
 
-// Of the times of all matmuls, or of the rates of all copies, in one run with stamps.
+// Spread of the times of all matmuls, or of the rates of all copies, in one run with stamps.
 double spread_of_operations(const Schedule& schedule, MicrobenchMetric metric, const RunOptions& run) {
   ExecutorOptions options = run.executor;
   options.stamps = true;

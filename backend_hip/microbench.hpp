@@ -1,6 +1,6 @@
 // Microbenchmarks: launches, synchronisation, flags and bandwidths, each measured by running a tile schedule.
 //
-// Which ones, and what they say, stands in model/microbench/cases.hpp.
+// model/microbench/cases.hpp lists the cases and explains them.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct MicrobenchOptions {
   std::string command;
 };
 
-// Writes one row a measurement: group, name, parameters, value, unit, median and spread of the time behind
-// it. Throws UserError for unknown groups (the nearest name is offered) and an output that exists or cannot
-// be written. What needs two GPUs is left out on one, with a message.
+// Writes one row per measurement: group, name, parameters, value, unit, median and spread of the underlying
+// time. Throws UserError for unknown groups (the nearest name is offered), and for an output that exists or
+// cannot be written. Cases that need two GPUs are left out on one GPU, with a message.
 void run_microbenchmarks(const MicrobenchOptions& options, const RunOptions& run);
 
 }  // namespace tritax::gpu

@@ -10,7 +10,7 @@ namespace tritax::gpu {
 
 namespace {
 
-// CLI::NonNegativeNumber names 1.8e308 in 309 digits as the upper limit, and a negative seed would wrap.
+// CLI::NonNegativeNumber prints 1.8e308 with 309 digits as the upper limit, and a negative seed would wrap.
 CLI::Validator zero_or_more() {
   return {[](const std::string& text) -> std::string {
             double number = -1;
@@ -22,7 +22,7 @@ CLI::Validator zero_or_more() {
           ""};
 }
 
-// Rows are written as they come, between messages on how far the work is.
+// Rows are written one by one, between progress messages.
 CLI::Validator no_standard_output() {
   return {[](const std::string& text) -> std::string {
             if (text == "-") return "standard output shows the progress; give the name of a new file";

@@ -32,8 +32,8 @@ std::string driver_version() {
   return "unknown";
 }
 
-// Each on data of its own, so that nothing that an earlier run has left is right. Stops at the first that is
-// wrong.
+// Every run has fresh data, so that results of an earlier run are not mistaken for correct ones. Stops at the
+// first wrong run.
 void check_runs(const Schedule& schedule, Executor& executor, const RunOptions& options,
                 Measurement& measured) {
   CheckResult check;
@@ -72,7 +72,7 @@ void run_with_stamps(const Schedule& schedule, const RunOptions& options, Measur
       device_us, kRuns, measured.stamped->clock_error_us);
 }
 
-// After a check, whose fp64 products load the GPU: its power limit looks back some 50 ms.
+// Rest after a check, whose fp64 products load the GPU: the power limit averages over some 50 ms.
 constexpr std::chrono::milliseconds kRest{100};
 
 // Whether the median is known well enough; see measure().

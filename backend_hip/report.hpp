@@ -1,4 +1,4 @@
-// Measuring a schedule and saying what came out.
+// Measures a schedule and reports the results.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ struct RunOptions {
   int repeats = 30;    // at most; see measure()
   bool quiet = false;  // print nothing
   bool check = false;
-  int checks = 1;  // runs that are compared, each on fresh data
+  int checks = 1;  // compared runs, each on fresh data
   std::uint64_t seed = 1;
-  bool stamps = false;  // also make the timeline of a run
+  bool stamps = false;  // whether to make the timeline of a run too
 };
 
 struct Spread {
@@ -28,44 +28,43 @@ struct Spread {
   double p90 = 0;
 };
 
-// Quantiles by linear interpolation; throws nothing, zeros for no samples.
+// Quantiles by linear interpolation; zeros for no samples.
 Spread spread_of(const std::vector<double>& samples);
 
-// One run with stamps: of several, the one with the median device time.
+// One run with stamps: the run with the median device time of several.
 struct StampedRun {
   Timeline timeline;
-  double device_us = 0;       // of the slowest rank; more than without stamps is what they cost
-  double clock_error_us = 0;  // how far the aligned clocks of two GPUs may be apart
+  double device_us = 0;       // of the slowest rank; the excess over a run without stamps is their cost
+  double clock_error_us = 0;  // largest misalignment between the clocks of two GPUs
 };
 
 struct Measurement {
   Spread wall_us;
   Spread device_us;               // of the slowest rank
-  Spread host_us;                 // the wall time less that, run by run
-  std::vector<Spread> kernel_us;  // of every kernel, as Schedule::kernels
-  std::vector<Spread> clock_ghz;  // likewise: the mean clock while it ran
-  int runs = 0;                   // behind these numbers
+  Spread host_us;                 // the wall time less the device time, per run
+  std::vector<Spread> kernel_us;  // per kernel, as Schedule::kernels
+  std::vector<Spread> clock_ghz;  // per kernel: the mean clock during its run
+  int runs = 0;                   // number of runs behind these times
   bool right = true;              // the check passed, or was not asked for
-  double relative_error = 0;      // the largest of the checked runs; NaN or infinite if elements are
-  int checks = 0;                 // runs that were compared
+  double relative_error = 0;      // largest error of the checked runs; NaN or infinite if elements are
+  int checks = 0;                 // number of compared runs
   std::optional<StampedRun> stamped;
 };
 
-// The seed of the data of a checked run, which are counted from 0. Scenarios of a file have consecutive
-// seeds, none of which comes again.
+// Seed of the data of checked run `check`, counted from 0. Scenarios of a file have consecutive seeds; no
+// seed is repeated.
 constexpr std::uint64_t seed_of_check(std::uint64_t seed, int check) {
   return seed + static_cast<std::uint64_t>(check) * 100'003;
 }
 
-// Runs `schedule` and prints times and errors to standard output. Every checked run has data of its own
-// (seed_of_check). Throws what Executor throws.
+// Runs `schedule` and prints times and errors to standard output. Every checked run has separate data
+// (seed_of_check). Throws the errors of Executor.
 Measurement measure(const Schedule& schedule, const RunOptions& options);
 
-// "2026-11-21, NVIDIA H200 x 4, driver 580.159.04, CUDA driver 13.0, …": what a measurement must say about
-// itself.
+// "2026-11-21, NVIDIA H200 x 4, driver 580.159.04, CUDA driver 13.0, …": the provenance of a measurement.
 std::string measurement_place();
 
-// Writes the timeline of `run` as a Perfetto trace. The file appears whole or not at all. Throws UserError
+// Writes the timeline of `run` as a Perfetto trace. The file appears complete or not at all. Throws UserError
 // when it cannot be written.
 void write_timeline(const Schedule& schedule, const StampedRun& run, const std::string& path);
 

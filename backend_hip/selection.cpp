@@ -10,7 +10,7 @@ namespace tritax::gpu {
 
 namespace {
 
-// "a/b" chooses "a/b" and "a/b/c", but not "a/bc".
+// "a/b" selects "a/b" and "a/b/c", but not "a/bc".
 bool chooses(const std::string& wanted, const std::string& id) {
   return id.starts_with(wanted) && (id.size() == wanted.size() || id[wanted.size()] == '/');
 }
@@ -42,7 +42,7 @@ void require_known(const std::vector<std::string>& ids, const std::vector<Scenar
   }
 }
 
-// The scenario on so many GPUs.
+// The scenario on `count` GPUs.
 Scenario on_gpus(Scenario scenario, int count) {
   if (scenario.problem.gpus() == count) return scenario;
   for (const Spec& field : scenario.problem.workload->fields) {

@@ -21,7 +21,7 @@ namespace tritax::gpu {
 
 namespace {
 
-// The part of cusparse.h in use; the header is not needed to build.
+// The used part of cusparse.h, so that the header is not needed to build.
 using Create = int (*)(void**);
 using CreateCsr = int (*)(void**, std::int64_t, std::int64_t, std::int64_t, void*, void*, void*, int, int,
                           int, int);
@@ -88,7 +88,7 @@ class CuSparse {
   void* handle_ = nullptr;
 };
 
-// A, x and y on the GPU, and the right y.
+// A, x and y on the GPU, and the correct y.
 class Operands {
  public:
   Operands(const CuSparse& library, const SparseMatrix& matrix, DType dtype, std::uint64_t seed)
@@ -132,7 +132,7 @@ class Operands {
 
   void spoil() const { TRITAX_GPU_CHECK(hipMemset(y_.get(), 0xff, y_.bytes())); }
 
-  // ‖y - right‖ / ‖right‖.
+  // ‖y - correct‖ / ‖correct‖.
   double relative_error() const {
     constexpr auto kPitch = static_cast<std::int32_t>(sizeof(float));
     const DeviceMemory sums = upload(0, std::vector<Comparison>(1));
@@ -247,7 +247,7 @@ std::vector<VendorSparseTimes> time_vendor_sparse(const SparseMatrix&, DType, co
 
 namespace {
 
-// The values of the matrix say the dtype.
+// The dtype of the matrix values.
 DType dtype_of_values(const Schedule& schedule) {
   for (const ReferenceOp& op : schedule.reference) {
     if (op.kind == ReferenceKind::sparse_product)

@@ -1,19 +1,19 @@
 // Rows of a sparse product by the lanes of one workgroup, in the four ways of LaneSharing; y is written as
-// rows are finished. Written for a Team, which the interpreter kernels are (tile_sparse.hpp) and which tests
-// emulate on a CPU, lane by lane. A Team offers
+// rows are finished. The code is written for a Team: the interpreter kernels implement one (tile_sparse.hpp),
+// and tests emulate one on a CPU, lane by lane. A Team offers
 //
-//   kLanes                          of a wave
-//   thread(), threads()             place in the workgroup, its size, a multiple of kLanes
-//   barrier()                       of the workgroup
-//   below(v, d), above(v, d)        v of the lane d before or behind, of all lanes of the wave together
+//   kLanes                          lanes per wave
+//   thread(), threads()             place in the workgroup, and its size, a multiple of kLanes
+//   barrier()                       barrier of the workgroup
+//   below(v, d), above(v, d)        v of the lane d before or behind; called by all lanes of a wave together
 //   from(v, l)                      v of lane l of the wave
-//   last_mark(l)                    the last lane up to this one that some lane of the wave names; -1: none.
+//   last_mark(l)                    the last lane up to this one that any lane of the wave names; -1: none.
 //                                   l below 0 names none
-//   any(b)                          whether it holds on any lane of the wave
+//   any(b)                          whether b holds on any lane of the wave
 //   element<dtype>(address)         a number in memory
-//   store(y, v), add(y, v)          to y, the second atomically
-//   room()                          of the workgroup: row ends
-//   row_carry(), sum_carry()        one of each for each wave
+//   store(y, v), add(y, v)          to y; add is atomic
+//   room()                          storage of the workgroup for row ends
+//   row_carry(), sum_carry()        one entry of each per wave
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@
 
 namespace tritax::gpu {
 
-// What the loops need of an operation; copied out of shared memory, which the compiler would read again.
+// Fields of the operation for the loops, copied from shared memory, which the compiler would read again.
 struct SparseWork {
   const std::int32_t* offsets;  // of the first row
   const std::int32_t* columns;
@@ -49,14 +49,14 @@ class SparseRows {
  public:
   TRITAX_ON_DEVICE SparseRows(Team& team, const SparseWork& work) : team_(team), work_(work) {}
 
-  // A lane a row.
+  // One lane per row.
   TRITAX_ON_DEVICE void by_row() {
     for (int row = team_.thread(); row < work_.rows; row += team_.threads()) {
       put(row, sum_of(begin_of(row), end_of(row), 1));
     }
   }
 
-  // `lanes` lanes on a row: a power of two, at most the workgroup's threads.
+  // `lanes` lanes per row: a power of two, at most the workgroup's threads.
   TRITAX_ON_DEVICE void by_vector(int lanes) {
     const int lane = team_.thread() & (lanes - 1);
     const int groups = team_.threads() / lanes;
@@ -72,8 +72,8 @@ class SparseRows {
     }
   }
 
-  // `lanes` lanes on as many rows: a power of two, at most a wave. Sums stay in registers: each lane has that
-  // of its own row.
+  // `lanes` lanes on as many rows: a power of two, at most a wave. Sums stay in registers: each lane has the
+  // sum of its own row.
   TRITAX_ON_DEVICE void by_group(int lanes) {
     for (int first = 0; first < work_.rows; first += team_.threads()) {
       const int row = first + team_.thread();
@@ -84,8 +84,9 @@ class SparseRows {
     }
   }
 
-  // Groups of several waves: each has an even share of the group's nonzeros and finds the rows of it among
-  // those of the group. Who has the last nonzero of a row writes it, with what the waves before have of it.
+  // Groups of several waves: each wave has an even share of the group's nonzeros and finds their rows among
+  // the rows of the group. The wave with the last nonzero of a row writes the row, including the sums of
+  // earlier waves.
   TRITAX_ON_DEVICE void by_wide_group(int lanes) {
     const int lane = team_.thread() % Team::kLanes;
     const int wave = team_.thread() / Team::kLanes;
@@ -100,7 +101,7 @@ class SparseRows {
       const std::int32_t share = (end - begin + waves - 1) / waves;
       const std::int32_t share_begin = least(begin + (wave - first_wave) * share, end);
       const std::int32_t share_end = least(share_begin + share, end);
-      Part ends, stops;  // the row that waves before have begun, and the one that those behind go on with
+      Part ends, stops;  // the row that earlier waves have begun, and the row that later waves continue
       for (int block = first_row; block < end_row; block += Team::kLanes) {
         const int row = block + lane;
         const std::int32_t row_begin = row < end_row ? begin_of(row) : end;
@@ -125,11 +126,11 @@ class SparseRows {
     }
   }
 
-  // An even share of rows and nonzeros to each lane: steps of the merge path (model/parts/load_balance.hpp)
-  // within the operation. What a lane has of the row in which its share ends goes to the lane that ends the
-  // row. `staged`: row ends lie in the room.
+  // Each lane has an even share of rows and nonzeros: steps of the merge path (model/parts/load_balance.hpp)
+  // within the operation. A lane's partial sum of its last row goes to the lane that ends this row. `staged`:
+  // row ends lie in the room.
   TRITAX_ON_DEVICE void by_even_share(bool staged) {
-    team_.barrier();  // the room, and the carries, of an operation before
+    team_.barrier();  // protects the room and the carries of an earlier operation
     if (staged) {
       for (int row = team_.thread(); row < work_.rows; row += team_.threads())
         team_.room()[row] = end_of(row);
@@ -151,7 +152,7 @@ class SparseRows {
 
   struct Walked {
     float of_first_row = 0;  // of the row in which the lane began, if it ended there
-    float rest = 0;          // of the row in which the lane has stopped
+    float rest = 0;          // of the row in which the lane stopped
   };
 
   TRITAX_ON_DEVICE static std::int32_t least(std::int32_t a, std::int32_t b) { return a < b ? a : b; }
@@ -197,7 +198,7 @@ class SparseRows {
     }
   }
 
-  // Of lanes that are several waves, each of which has its sum on its first lane.
+  // Sums over lanes of several waves; each wave has its sum on its first lane.
   TRITAX_ON_DEVICE float sum_over_waves(float sum, int lanes) {
     const int wave = team_.thread() / Team::kLanes;
     team_.barrier();
@@ -209,7 +210,7 @@ class SparseRows {
     return sum;
   }
 
-  // A row, and what a wave has of it; no row: -1.
+  // A row, and a wave's partial sum of it; no row: -1.
   struct Part {
     std::int32_t row = -1;
     float sum = 0;
@@ -218,7 +219,7 @@ class SparseRows {
   TRITAX_ON_DEVICE void add_parts(Part ends, const Part& stops, int first_wave) {
     const int wave = team_.thread() / Team::kLanes;
     const bool none = !team_.any(stops.row >= 0);
-    team_.barrier();  // who read the carries before has done so
+    team_.barrier();  // earlier carries have been read
     if (stops.row >= 0 || (none && team_.thread() % Team::kLanes == 0)) {
       team_.row_carry()[wave] = stops.row;
       team_.sum_carry()[wave] = stops.sum;
@@ -231,15 +232,15 @@ class SparseRows {
     put(ends.row, ends.sum);
   }
 
-  // Of rows side by side, one a lane, its nonzeros [begin, end): `lanes` lanes of the wave go through those
-  // of their rows together, and the sum of each comes to its lane. While one row goes on each lane adds up
-  // what it meets; where rows begin, products are summed up by segments.
+  // Sums of adjacent rows, one per lane; [begin, end): nonzeros of the lane's row. `lanes` lanes of the wave
+  // go through the nonzeros of their rows together, and each lane gets the sum of its row. Within one row
+  // each lane adds up its products; where rows begin, products are summed by segments.
   TRITAX_ON_DEVICE float sum_rows(std::int32_t begin, std::int32_t end, int lanes) {
     const int lane = team_.thread() % Team::kLanes;
     const int base = lane & ~(lanes - 1);  // the first of these lanes
     const std::int32_t last = team_.from(end, base + lanes - 1);
     float sum = 0;
-    float rest = 0;  // of the row that goes on
+    float rest = 0;  // of the row that continues
     bool goes_on = false;
     std::int32_t k = team_.from(begin, base);
     for (; team_.any(k < last); k += kAtOnce * lanes) {
@@ -264,7 +265,7 @@ class SparseRows {
     return goes_on ? sum + of_own_row(rest, begin, end, least(k, last), lanes) : sum;
   }
 
-  // What all lanes have of the row that goes on until `stop`, on the lane whose row that is; else 0.
+  // The sum over all lanes for the row that continues until `stop`, on the lane of this row; else 0.
   TRITAX_ON_DEVICE float of_own_row(float rest, std::int32_t begin, std::int32_t end, std::int32_t stop,
                                     int lanes) {
     const int lane = team_.thread() % Team::kLanes;
@@ -272,13 +273,13 @@ class SparseRows {
     return begin < stop && stop <= end ? rest : 0.0F;
   }
 
-  // Products of kAtOnce times `lanes` nonzeros from k on: a sum over those of a row, by a scan that goes back
-  // to where the row begins, then the last of each to the lane whose row it is.
+  // Products of kAtOnce times `lanes` nonzeros from k on: sums within each row, by a scan back to the begin
+  // of the row; the last sum of each row then goes to the lane of the row.
   TRITAX_ON_DEVICE void add_segments(float (&products)[kAtOnce], std::int32_t begin, std::int32_t end,
                                      std::int32_t k, int lanes, float& sum) {
     const int lane = team_.thread() % Team::kLanes;
     const int base = lane & ~(lanes - 1);
-    int reach[kAtOnce];  // lanes before it that have the same row
+    int reach[kAtOnce];  // earlier lanes with the same row
     TRITAX_UNROLL
     for (int i = 0; i < kAtOnce; ++i) {
       const std::int32_t place = begin - (k + i * lanes);
@@ -302,7 +303,7 @@ class SparseRows {
     }
   }
 
-  // Where a step of the merge path lies.
+  // The row of a step of the merge path.
   TRITAX_ON_DEVICE std::int32_t row_at(std::int32_t step, bool staged) const {
     std::int32_t low = most(0, step - (work_.k_end - work_.k_begin));
     std::int32_t high = least(step, work_.rows);
@@ -317,7 +318,7 @@ class SparseRows {
     return low;
   }
 
-  // Nonzeros [k, k_end), and the ends of rows [row, last); all but the first are written.
+  // Walks nonzeros [k, k_end), and the ends of rows [row, last); writes all rows but the first.
   TRITAX_ON_DEVICE Walked walk(std::int32_t row, std::int32_t last, std::int32_t k, std::int32_t k_end,
                                bool staged) {
     Walked walked;
@@ -349,8 +350,8 @@ class SparseRows {
     return walked;
   }
 
-  // Sums up the rests of all lanes that have stopped in one row, by a scan over the wave and then over the
-  // waves before, for the lane behind them.
+  // Adds up the rests of all lanes that stopped in the same row, for the lane that ends the row, by a scan
+  // over the wave and then over earlier waves.
   TRITAX_ON_DEVICE void end_first_row(std::int32_t first_row, std::int32_t last_row, const Walked& walked) {
     const int lane = team_.thread() % Team::kLanes;
     const int wave = team_.thread() / Team::kLanes;
@@ -366,7 +367,7 @@ class SparseRows {
       team_.sum_carry()[wave] = rest;
     }
     team_.barrier();
-    if (first_row == last_row) return;  // ends none
+    if (first_row == last_row) return;  // ends no row
     float sum = walked.of_first_row;
     if (lane > 0) sum += before;
     for (int other = wave - 1; other >= 0 && team_.row_carry()[other] == first_row; --other) {
@@ -379,7 +380,7 @@ class SparseRows {
   const SparseWork& work_;
 };
 
-// `sharing` and what goes with it as in DeviceOp.
+// `sharing`, `lanes` and `staged` as in DeviceOp.
 template <class Team, DType dtype>
 TRITAX_ON_DEVICE void sparse_rows(Team& team, const SparseWork& work, LaneSharing sharing, int lanes,
                                   bool staged) {

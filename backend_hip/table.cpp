@@ -10,7 +10,8 @@ namespace tritax::gpu {
 
 namespace {
 
-// Calls `visit(spec, part)` for every column of the values in the table; GPUs stand before them.
+// Calls `visit(spec, part)` for every column of the values in the table, except GPUs, which stand before
+// them.
 template <typename Visit>
 void for_each_column(const Values& values, const Visit& visit) {
   for (std::size_t i = 0; i < values.specs().size(); ++i) {

@@ -1,5 +1,4 @@
-// The tables that measurements write: columns of a workload's values, and rows that stay when a run is
-// interrupted.
+// Tables of measurements: columns of a workload's values, and rows that survive an interruption of the run.
 #pragma once
 
 #include <fstream>
@@ -14,7 +13,7 @@
 
 namespace tritax::gpu {
 
-// ",m,n,k,dtype": GPUs have a column of their own.
+// ",m,n,k,dtype": without GPUs, which have a separate column.
 std::string column_names(std::span<const Spec> specs);
 
 // ",8192,4608,36864,fp16"
@@ -23,11 +22,11 @@ std::string column_values(const Values& values);
 // "median,p10,p90"
 std::string spread_text(const Spread& spread);
 
-// The workload of all scenarios, whose columns one table has. Throws UserError when there are none or
+// The workload of all scenarios, whose columns the table has. Throws UserError when there are none or
 // several.
 const Workload& only_workload(const std::vector<Scenario>& scenarios);
 
-// Grows while the work goes on.
+// A table that grows during the work.
 class GrowingTable {
  public:
   // An empty path: no table. Throws UserError when the file exists or cannot be written.

@@ -15,7 +15,7 @@ namespace tritax::gpu {
 
 namespace {
 
-// Asked of the runtime, so that nothing links against the driver library.
+// Requested from the runtime, so that nothing links against the driver library.
 PFN_cuTensorMapEncodeTiled_v12000 encoder() {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found{};

@@ -6,8 +6,8 @@
 
 namespace tritax::gpu {
 
-// Encodes a map with the 128-byte swizzle that the tiles in shared memory use. On AMD there is none: returns
-// zeros. Throws UserError when the driver refuses it.
+// Encodes a map with the 128-byte swizzle of the tiles in shared memory. Returns zeros on AMD, which has no
+// maps. Throws UserError when the driver refuses the map.
 TensorMap encode_tensor_map(const TensorMapSpec& spec);
 
 }  // namespace tritax::gpu

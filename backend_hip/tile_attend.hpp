@@ -1,13 +1,14 @@
 // Kernels with attention: a tile of queries goes through blocks of keys and values (FlashAttention-2,
 // arXiv:2307.08691, algorithm 1).
 //
-// A workgroup is four waves, all of them the team. With 64 or 128 rows of queries the waves share the rows;
-// with 16, the decode of one token, they share the keys of every block, and what they have found is merged
-// when the operation ends. Of every row a wave keeps the weighted sum of the values, not yet divided, the
-// largest score so far and the sum of the weights; scores are kept as powers of two.
+// A workgroup is four waves (eight for 128 rows where tiles are copied asynchronously), all of them the team.
+// With 64 or 128 rows of queries the waves share the rows. With 16 rows, the decode of one token, the waves
+// share the keys of every block, and their results are merged when the operation ends. For every row a wave
+// keeps the undivided weighted sum of the values, the largest score so far and the sum of the weights; scores
+// are kept as powers of two.
 //
-// Where the hardware copies by itself, the next keys and values are under way in a second stage while the
-// waves compute.
+// Where the hardware copies asynchronously, the next keys and values arrive in a second stage while the waves
+// compute.
 #pragma once
 
 #include "backend_hip/interpreter.hpp"
@@ -27,12 +28,12 @@ struct AttendShape {
   static constexpr int kDepth = depth_;  // columns of a head, at most
   static constexpr int kWaves = rows_ == 128 && kAsyncTiles ? 8 : 4;
   static constexpr int kThreads = kWaves * kWaveLanes;
-  static constexpr int kKeyWaves = rows_ == 16 ? kWaves : 1;  // that share the keys of a block
+  static constexpr int kKeyWaves = rows_ == 16 ? kWaves : 1;  // waves that share the keys of a block
   static constexpr int kRowBlocks = rows_ / 16 / (kWaves / kKeyWaves);
   static constexpr int kStages = kAsyncTiles ? 2 : 1;
-  // Of a block. The LDS of AMD holds no more beside 128 queries.
+  // Keys per block. The LDS of AMD holds no more beside 128 queries.
   static constexpr int kKeys = rows_ < 128 || kAsyncTiles ? 64 : 32;
-  // Workgroups that share a compute unit, which the registers must allow.
+  // Workgroups that share a compute unit; the registers must allow them.
   static constexpr int kResidents = !kAsyncTiles || kWaves == 8 ? 1 : 2;
   static constexpr int kWaveKeys = kKeys / kKeyWaves;
   static constexpr int kRowBytes = depth_ * 2;
@@ -48,7 +49,7 @@ struct AttendShape {
 
 inline constexpr float kNoScore = -__builtin_huge_valf();
 
-// Everything that touches the accumulators is inlined by force: a call would move them to memory.
+// Everything that uses the accumulators is force-inlined: a call would move them to memory.
 template <class Shape>
 class AttendEngine {
  public:
@@ -69,7 +70,7 @@ class AttendEngine {
   __device__ bool stamps(const DeviceOp&) const { return true; }
   __device__ void signal(const DeviceOp& op) const { raise_signal(*this, op); }
   __device__ void finish() const {}
-  // Lowering refuses these beside attention.
+  // Lowering refuses these operations beside attention.
   __device__ __forceinline__ void matmul(const DeviceOp&) const {}
   __device__ __forceinline__ void accumulate(const DeviceOp&) const {}
   __device__ __forceinline__ void atomic_add(const DeviceOp&) const {}
@@ -77,7 +78,7 @@ class AttendEngine {
   __device__ __forceinline__ void attend(const DeviceOp& op) {
     if ((op.bits & kFresh) != 0) clear();
     const Block block(op);
-    workgroup_barrier();  // the waves may still read what an earlier operation has brought
+    workgroup_barrier();  // the waves may still read tiles of an earlier operation
     bring(op.address, op.pitch, op.rows, Shape::kRows, block.cols, 0);
     bring_keys(op, block, 0);
     bring_values(op, block, 0);
@@ -106,7 +107,7 @@ class AttendEngine {
     if (Shape::kKeyWaves > 1) gather_waves();
   }
 
-  // The partial's log-sum-exp is that of one weight, which has its values.
+  // A partial is merged as one key: its log-sum-exp is the score, its values are the values of the key.
   __device__ __forceinline__ void combine(const DeviceOp& op) {
     if ((op.bits & kFresh) != 0) clear();
     if (!owns_rows()) return;
@@ -147,7 +148,7 @@ class AttendEngine {
   }
 
  private:
-  // The keys that an operation goes through: only those that some row of it sees.
+  // The keys of an operation: only keys that some row of the operation sees.
   struct Block {
     int cols;
     int begin;  // rows of K
@@ -182,7 +183,7 @@ class AttendEngine {
     return place(Shape::kQueryBytes + (step % Shape::kStages * 2 + 1) * Shape::kBlockBytes);
   }
 
-  // Rows into shared memory, zeros behind the last row and the last column.
+  // Copies rows to shared memory, with zeros behind the last row and the last column.
   __device__ __forceinline__ void bring(std::uint64_t address, std::int32_t pitch, int rows, int all_rows,
                                         int cols, int offset) const {
     constexpr int kChunks = Shape::kRowBytes / 16;
@@ -203,7 +204,7 @@ class AttendEngine {
       bring(address + static_cast<std::uint64_t>(std::int64_t{pitch} * from), pitch,
             block.end - block.begin - from, Shape::kKeys, block.cols, offset);
     }
-    end_group();  // an empty one too: what is awaited is counted in groups
+    end_group();  // an empty group too, because waits count groups
   }
   __device__ __forceinline__ void bring_keys(const DeviceOp& op, const Block& block, int step) const {
     bring_block(op.source, op.source_pitch, block, step,
@@ -245,7 +246,7 @@ class AttendEngine {
     }
   }
 
-  // Takes a larger largest score into account; what weights are relative to from now on.
+  // Takes a larger largest score into account; returns the base of the weights from now on.
   __device__ __forceinline__ float rescale(int block, int of, float score) {
     const float most = fmaxf(most_[block][of], score);
     const float base = most == kNoScore ? 0.0F : most;
@@ -261,7 +262,7 @@ class AttendEngine {
     return base;
   }
 
-  // Scores become weights.
+  // Turns scores into weights.
   __device__ __forceinline__ void weigh(float (&scores)[Shape::kRowBlocks][Shape::kScores][4], float scale) {
 #pragma unroll
     for (int block = 0; block < Shape::kRowBlocks; ++block) {
@@ -291,7 +292,8 @@ class AttendEngine {
     }
   }
 
-  // Merges what the waves have found in their keys; the first one has it then, and the others begin anew.
+  // Merges the results of the waves over their keys; the first wave then has the sum, and the others start
+  // empty.
   __device__ __forceinline__ void gather_waves() {
     constexpr int kRowWords = Shape::kDepth + 2;
     auto* const words = reinterpret_cast<float*>(shared_);
@@ -300,7 +302,7 @@ class AttendEngine {
     float sums[kLaneRows];
 #pragma unroll
     for (int of = 0; of < kLaneRows; ++of) sums[of] = row_sum(sum_[0][of]);
-    workgroup_barrier();  // the last block is still read
+    workgroup_barrier();  // the last block is still being read
 #pragma unroll
     for (int e = 0; e < 4; ++e) {
       float* const row = own + fragment_row(e) * kRowWords;
@@ -375,11 +377,11 @@ class AttendEngine {
   }
 
   unsigned char* shared_;
-  int first_row_;  // of the tile, that the wave owns
-  int first_key_;  // of a block, that the wave goes through
+  int first_row_;  // first row of the tile that the wave owns
+  int first_key_;  // first key of a block for the wave
   float out_[Shape::kRowBlocks][Shape::kOuts][4];
   float most_[Shape::kRowBlocks][kLaneRows];  // the largest score, as a power of two
-  float sum_[Shape::kRowBlocks][kLaneRows];   // of the weights that this lane has seen
+  float sum_[Shape::kRowBlocks][kLaneRows];   // of the weights of this lane
 };
 
 template <class Shape>

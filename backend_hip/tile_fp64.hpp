@@ -1,8 +1,8 @@
-// matmul tiles in fp64, on GPUs of both makers: all waves load operands and multiply with double-precision
-// matrix instructions, which neither TMA nor wgmma serve.
+// matmul tiles in fp64, on GPUs of both vendors: all waves load operands and multiply with double-precision
+// matrix instructions, because neither TMA nor wgmma supports fp64.
 //
 // A workgroup is four or eight waves, all of them the team. A wave owns a rectangle of the tile, as
-// *fragments*, what one instruction accumulates: 4 numbers a lane.
+// *fragments*; a fragment is the accumulator of one instruction, 4 numbers per lane.
 //
 //   NVIDIA   mma.sync m16n8k8: of lane l element e is row l div 4 + 8·(e div 2), column 2·(l mod 4) +
 //            e mod 2 (PTX ISA, "Matrix fragments for mma.m16n8k8" of .f64); stages arrive by cp.async
@@ -25,8 +25,8 @@ namespace tritax::gpu {
 #if defined(TRITAX_GPU_NVIDIA)
 
 inline constexpr int kFp64FragmentCols = 8;
-inline constexpr int kFp64Neighbours = 2;  // columns side by side that a lane has of a fragment
-inline constexpr int kFp64Stages = 4;      // as model/cost/matmul_cost.hpp has it
+inline constexpr int kFp64Neighbours = 2;  // adjacent columns of a fragment per lane
+inline constexpr int kFp64Stages = 4;      // as in model/cost/matmul_cost.hpp
 inline constexpr int kFp64PaddingA = 32;
 using Fp64Fragment = double[4];
 
@@ -41,7 +41,7 @@ __device__ __forceinline__ void multiply_fp64(Fp64Fragment& d, const double (&a)
       : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
 }
 
-// `count` of two elements on their way, zeros for the others.
+// Starts the copy of the first `count` of two elements, with zeros for the others.
 __device__ __forceinline__ void begin_two(std::uint32_t to, const unsigned char* from, int count, bool wide) {
   if (wide) {
     const int bytes = count < 1 ? 0 : count < 2 ? 8 : 16;
@@ -77,7 +77,7 @@ struct Fp64Shape {
   static constexpr DType dtype = DType::fp64;
   static constexpr int kM = m_;
   static constexpr int kN = n_;
-  static constexpr int kK = 16;  // of a stage: 128 bytes
+  static constexpr int kK = 16;  // per stage: 128 bytes
   static constexpr int kWaveCols = wave_cols_;
   static constexpr int kWaves = wave_rows_ * wave_cols_;
   static constexpr int kThreads = kWaves * kWaveLanes;
@@ -88,9 +88,9 @@ struct Fp64Shape {
   static constexpr int kBytesA = m_ * kPitchA;
   static constexpr int kStageBytes = kBytesA + kK * kPitchB;
   static constexpr int kSharedBytes = kFp64Stages * kStageBytes;
-  static constexpr int kPiecesA = m_ * kK / 2 / kThreads;  // of two elements, that a thread brings
+  static constexpr int kPiecesA = m_ * kK / 2 / kThreads;  // pieces of two elements per thread
   static constexpr int kPiecesB = kK * n_ / 2 / kThreads;
-  // Workgroups that share a compute unit, which the registers must allow.
+  // Workgroups that share a compute unit; the registers must allow them.
   static constexpr int kResidents = kBlocksM * kBlocksN <= 8 ? 3 : kThreads <= 128 ? 2 : 1;
   static constexpr int kStoreCols = 0;
   static constexpr int kStoreRows = 0;
@@ -98,7 +98,7 @@ struct Fp64Shape {
   static_assert(kPiecesA * 2 * kThreads == m_ * kK && kPiecesB * 2 * kThreads == kK * n_);
 };
 
-// Everything that touches the accumulators is inlined by force: a call would move them to memory.
+// Everything that uses the accumulators is force-inlined: a call would move them to memory.
 template <class Shape>
 class Fp64Engine {
  public:
@@ -111,8 +111,8 @@ class Fp64Engine {
     clear();
   }
 
-  // Opaque: what follows from the number for every fragment is worked out when it is needed. Kept from one
-  // operation to the next it has no room beside the accumulators.
+  // Opaque to the compiler, so that values derived from the number for every fragment are computed when
+  // needed. Kept between operations, they would have no room beside the accumulators.
   __device__ static int thread() {
     int number = static_cast<int>(threadIdx.x);
 #if defined(TRITAX_GPU_NVIDIA)
@@ -137,7 +137,7 @@ class Fp64Engine {
     if (steps >= 1) multiply(op, steps);
   }
 
-  // All numbers of a row of fragments are under way before the first is added.
+  // All numbers of a row of fragments are on their way before the first is added.
   __device__ __forceinline__ void accumulate(const DeviceOp& shared_op) {
     const DeviceOp op = op_of_wave(shared_op);
     const bool fresh = (op.bits & kFresh) != 0;
@@ -199,7 +199,8 @@ class Fp64Engine {
     }
   }
 
-  // Where two neighbours of an operand lie, in memory and in the stage, and how many of them belong to it.
+  // Places of two neighbours of an operand, in memory and in the stage, and how many of them belong to the
+  // operand.
   struct Piece {
     const unsigned char* from;
     int place;
@@ -231,7 +232,7 @@ class Fp64Engine {
   }
 
 #if defined(TRITAX_GPU_NVIDIA)
-  // Beyond the last step nothing comes, but a group ends all the same: groups are counted.
+  // Beyond the last step no data arrive, but a group ends all the same, because waits count groups.
   __device__ __forceinline__ void begin_stage(const DeviceOp& op, int step, int steps) const {
     const auto stage = static_cast<std::uint32_t>(
         __cvta_generic_to_shared(stages_ + step % kFp64Stages * Shape::kStageBytes));
@@ -256,12 +257,13 @@ class Fp64Engine {
     for (int step = 0; step < kFp64Stages - 1; ++step) begin_stage(op, step, steps);
     for (int step = 0; step < steps; ++step) {
       asm volatile("cp.async.wait_group %0;" ::"n"(kFp64Stages - 2) : "memory");
-      workgroup_barrier();  // the stage is there for all, and the one that comes next has been read by all
+      workgroup_barrier();  // the stage has arrived for all, and all have read the stage to be overwritten
+                            // next
       begin_stage(op, step + kFp64Stages - 1, steps);
       multiply_stage(stages_ + step % kFp64Stages * Shape::kStageBytes);
     }
     asm volatile("cp.async.wait_group 0;" ::: "memory");
-    workgroup_barrier();  // the next matmul writes the stages again
+    workgroup_barrier();  // the next matmul overwrites the stages
   }
 
   __device__ __forceinline__ void multiply_stage(const unsigned char* stage) {
@@ -361,7 +363,7 @@ class Fp64Engine {
            std::int64_t{col} * 8;
   }
 
-  // Elements e and, side by side, the ones behind it; 0 beyond an edge.
+  // Element e and the adjacent ones behind it; 0 beyond an edge.
   __device__ __forceinline__ void load_neighbours(const DeviceOp& op, int lane, int i, int j, int e,
                                                   double (&to)[4]) const {
     const int row = row_of(lane, i, e), col = col_of(lane, j, e);
@@ -397,7 +399,7 @@ class Fp64Engine {
   }
 
   unsigned char* stages_;
-  int row_ = 0;  // of the tile: the first row and column of this wave
+  int row_ = 0;  // first row and column of this wave in the tile
   int col_ = 0;
   Fp64Fragment acc_[Shape::kBlocksM][Shape::kBlocksN];
 };

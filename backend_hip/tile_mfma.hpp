@@ -1,12 +1,11 @@
 // matmul tiles on AMD: all waves load operands through LDS and multiply with MFMA instructions.
 //
 // A workgroup is 256 or 512 threads, all of them the team. The K loop keeps two LDS stages: while one is
-// multiplied, the next one is on its way from memory into registers, and is written to LDS after it.
+// multiplied, the next one is on its way from memory to registers, and is written to LDS afterwards.
 //
 //   A stage   kM rows of kK elements, K as the fast axis, rows padded by 16 bytes against bank conflicts
-//   B stage   the same with columns as rows: B is row-major K×N in memory and turned on its way into LDS,
-//   because a lane
-//             of MFMA takes neighbouring k of one column
+//   B stage   the same with columns as rows: B is row-major K×N in memory and transposed on its way to LDS,
+//             because a lane of MFMA takes neighbouring k of one column
 //
 // v_mfma_f32_32x32x8 (16-bit), 32x32x16 (fp8) and twice 32x32x2 (fp32): lane l holds 8 bytes of A row l mod
 // 32 and of B column l mod 32, k in the half l div 32; accumulator i of lane l is row 8·(i div 4) + 4·(l div
@@ -30,7 +29,7 @@ struct MfmaShape {
   static constexpr int kWaveCols = kWaves / kWaveRows;
   static constexpr int kBlocksM = m_ / (32 * kWaveRows);  // 32×32 blocks of a wave
   static constexpr int kBlocksN = n_ / (32 * kWaveCols);
-  static constexpr int kRowBytes = 64 + 16;  // of a stage
+  static constexpr int kRowBytes = 64 + 16;  // per row of a stage
   static constexpr int kStageBytes = (m_ + n_) * kRowBytes;
   static constexpr int kStages = 2 * kStageBytes <= 64 * 1024 - 8192 ? 2 : 1;
   static constexpr int kSharedBytes = kStages * kStageBytes;
@@ -68,7 +67,7 @@ __device__ inline Accumulator32x32 mfma(std::uint64_t a, std::uint64_t b, Accumu
   }
 }
 
-// In scalar registers, of which the accumulators take none: all lanes of a wave run the same operation.
+// In scalar registers, which the accumulators do not use: all lanes of a wave run the same operation.
 __device__ __forceinline__ DeviceOp uniform(const DeviceOp& op) {
   struct Words {
     std::uint32_t word[sizeof(DeviceOp) / 4];
@@ -79,7 +78,7 @@ __device__ __forceinline__ DeviceOp uniform(const DeviceOp& op) {
   return __builtin_bit_cast(DeviceOp, words);
 }
 
-// Everything that touches the accumulators is inlined by force: a call would move them to memory.
+// Everything that uses the accumulators is force-inlined: a call would move them to memory.
 template <class Shape>
 class MfmaEngine {
  public:
@@ -91,8 +90,8 @@ class MfmaEngine {
 
   static constexpr int kCopiesInFlight = 8;
 
-  // Opaque: what follows from the number for every piece of a tile is worked out when it is needed. Kept from
-  // one operation to the next it has no room beside the accumulators.
+  // Opaque to the compiler, so that values derived from the number for every piece of a tile are computed
+  // when needed. Kept between operations, they would have no room beside the accumulators.
   __device__ static int thread() {
     int number = static_cast<int>(threadIdx.x);
     asm volatile("" : "+v"(number));
@@ -116,19 +115,19 @@ class MfmaEngine {
     fetch(op, 0, wide, fetched);
     for (int step = 0; step < steps; ++step) {
       unsigned char* stage = stages_ + step % Shape::kStages * Shape::kStageBytes;
-      // With one stage the waves must have read it; with two, what they read two steps ago is guarded by the
-      // barrier of the step between.
+      // With one stage, the waves must have read the stage; with two, the barrier of the step in between
+      // guards the stage that was read two steps ago.
       if (Shape::kStages == 1) workgroup_barrier();
       write_stage(stage, fetched);
       workgroup_barrier();
       if (step + 1 < steps) fetch(op, step + 1, wide, fetched);
       multiply_stage(stage);
     }
-    workgroup_barrier();  // the next matmul writes the stages again
+    workgroup_barrier();  // the next matmul overwrites the stages
   }
 
-  // The accumulators change in one place, whatever is added to them and without a branch: in two the compiler
-  // keeps them twice.
+  // The accumulators change in one place, whatever is added, and without a branch: with two places the
+  // compiler keeps them twice.
   __device__ __forceinline__ void accumulate(const DeviceOp& shared_op) {
     const DeviceOp op = uniform(shared_op);
     const bool fresh = (op.bits & kFresh) != 0;
@@ -182,7 +181,7 @@ class MfmaEngine {
   static constexpr int kPatchesOfThread = (kPatchesB + Shape::kThreads - 1) / Shape::kThreads;
   static_assert(kPiecesA >= 1);
 
-  // What is under way to the next stage.
+  // Operands on their way to the next stage.
   struct Fetched {
     uint4 a[kPiecesA];
     uint4 b[kPatchesOfThread][kPatchK];
@@ -196,7 +195,7 @@ class MfmaEngine {
     }
   }
 
-  // 16 bytes of a row of which only `count` elements belong to the operand; the rest is zero.
+  // 16 bytes of a row; only `count` elements belong to the operand, the rest is zero.
   __device__ static uint4 load_row(const unsigned char* from, int count, bool wide) {
     constexpr int kElements = 16 / Shape::kElement;
     if (wide && count >= kElements) return *reinterpret_cast<const uint4*>(from);
@@ -300,7 +299,7 @@ class MfmaEngine {
   }
 
   // The first element of this thread in the tile; element e of block (i, j) is 32·i + row_step(e) rows and
-  // 32·j columns from it.
+  // 32·j columns behind it.
   struct Position {
     int row;
     int col;
@@ -313,8 +312,8 @@ class MfmaEngine {
     return {row_ + lane / 32 * 4, col_ + lane % 32};
   }
 
-  // Calls visit(row, col, value) for every element this thread holds that lies in the tile. The accumulators
-  // are only read: a branch that writes some of sixteen in a row has the compiler keep the row twice, in
+  // Calls visit(row, col, value) for every element of this thread that lies in the tile. The accumulators are
+  // only read: with a branch that writes some of sixteen in a row, the compiler keeps the row twice, in
   // scratch memory.
   template <class Visit>
   __device__ __forceinline__ void for_each_element(const DeviceOp& op, Visit visit) const {
@@ -339,8 +338,8 @@ class MfmaEngine {
            col * bytes_of(dtype);
   }
 
-  // What eight elements of block (i, j) get added, as fp32. Beyond an edge the last element within is loaded
-  // and dropped, so that eight loads are under way together.
+  // Loads the eight summands of block (i, j), as fp32. Beyond an edge the last element inside is loaded and
+  // dropped, so that eight loads are on their way together.
   template <DType dtype>
   __device__ __forceinline__ void load_half(const DeviceOp& op, int i, int j, int half,
                                             std::uint32_t (&bits)[8]) const {
@@ -375,7 +374,7 @@ class MfmaEngine {
   }
 
   unsigned char* stages_;
-  int row_ = 0;  // of the tile: the first row and column of this wave
+  int row_ = 0;  // first row and column of this wave in the tile
   int col_ = 0;
   Accumulator32x32 acc_[Shape::kBlocksM][Shape::kBlocksN];
 };

@@ -11,7 +11,7 @@ struct TileSize {
   std::int32_t n = 0;
 };
 
-// "128x256". Throws UserError that names `where` otherwise.
+// Parses "128x256". Throws UserError that names `where` for other texts.
 TileSize parse_tile(const std::string& text, const std::string& where);
 
 }  // namespace tritax::gpu

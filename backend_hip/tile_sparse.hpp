@@ -1,6 +1,6 @@
 // Kernels of sparse products: all threads are the team. There is no accumulator: rows are written as they are
-// finished (lower_sparse.cpp sees to it that they may be), and of what else such kernels do, single elements
-// wait in a register of the first wave.
+// finished (lower_sparse.cpp ensures that they may be). For other operations, single elements wait in a
+// register of the first wave.
 #pragma once
 
 #include "backend_hip/interpreter.hpp"
@@ -8,8 +8,7 @@
 
 namespace tritax::gpu {
 
-// Workgroups of 32 registers a thread, as many as a multiprocessor has room for: with the 2048 threads of
-// one.
+// Resident threads per multiprocessor: all 2048, with 32 registers per thread.
 inline constexpr int kSparseThreadsOfUnit = 2048;
 
 class DeviceTeam {
@@ -50,8 +49,9 @@ class DeviceTeam {
   }
 };
 
-// Called, not inlined, where the maker's calls are cheap: so that what the interpreter keeps between two
-// operations leaves its registers to the loops. So do groups of several waves apart from those of one.
+// Called, not inlined, where calls are cheap for the vendor, so that the state of the interpreter between two
+// operations does not take registers from the loops. For the same reason, groups of several waves are
+// separate from groups of one wave.
 template <DType dtype, LaneSharing sharing, bool wide = false>
 __device__ TRITAX_CALLED void sparse_rows_of(const DeviceOp& op) {
   DeviceTeam team;
@@ -89,19 +89,19 @@ class SparseEngine {
   __device__ void join() const { workgroup_barrier(); }
   __device__ bool stamps(const DeviceOp&) const { return true; }
   __device__ void signal(const DeviceOp& op) const { raise_signal(*this, op); }
-  // The last lane has done, not only the one that notes the time.
+  // The last lane has finished, not only the lane that records the time.
   __device__ void finish() const { workgroup_barrier(); }
   __device__ void matmul(const DeviceOp&) const {}  // lowering gives matmul to other kernels
 
-  // One element. Every lane of the first wave asks for it, which costs no more than one.
+  // One element. Every lane of the first wave loads it, which costs no more than one lane.
   __device__ void accumulate(const DeviceOp& op) {
     if (thread() >= kWaveLanes) return;
     const float more = to_float<DType::fp32>(load_element<DType::fp32>(reinterpret_cast<void*>(op.address)));
     value_ = ((op.bits & kFresh) != 0 ? 0.0F : value_) + more;
   }
 
-  // The loads behind it, each of which waits for the one before: no bit of what that brought changes the
-  // address, as op.partial is 0 here, but no compiler knows.
+  // The loads behind it, each of which waits for the one before: no bit of the loaded value changes the
+  // address, because op.partial is 0 here, but the compiler does not know this.
   __device__ void search(const LaunchParams& params, const DeviceOp& op) {
     if (op.skip == 0) return;
     if (thread() < kWaveLanes) {

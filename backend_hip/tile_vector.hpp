@@ -1,4 +1,4 @@
-// Kernels without matmul: all threads are the team, the accumulator is spread over them in groups of 8
+// Kernels without matmul: all threads are the team, and the accumulator is spread over them in groups of 8
 // elements.
 #pragma once
 
@@ -8,15 +8,15 @@ namespace tritax::gpu {
 
 inline constexpr int kGroupCols = 8;
 
-// Groups of 8 accumulators a thread can hold: all of them stay in registers.
+// Groups of 8 accumulators per thread, all of which stay in registers.
 constexpr int groups_of_thread(int threads) { return threads > 512 ? 2 : threads > 256 ? 4 : 8; }
 
-// Of a workgroup whose tiles are small, one group a thread: so that as many are resident as its 64 registers
-// a thread allow.
+// For a workgroup with small tiles: one group per thread, so that as many workgroups are resident as its 64
+// registers per thread allow.
 inline constexpr int kLeanThreads = 256;
 inline constexpr int kLeanResidents = 4;
 
-// Everything that touches the accumulators is inlined by force: a call would move them to memory.
+// Everything that uses the accumulators is force-inlined: a call would move them to memory.
 template <int max_threads, int groups>
 class VectorEngine {
  public:
@@ -63,7 +63,7 @@ class VectorEngine {
     }
   }
 
-  // One log-sum-exp a row, which every group of the row keeps.
+  // One log-sum-exp per row, which every group of the row keeps.
   __device__ __forceinline__ void combine(const DeviceOp& op) {
     const bool fresh = (op.bits & kFresh) != 0;
     const bool wide = op.width == 16;
@@ -95,7 +95,7 @@ class VectorEngine {
     }
   }
 
-  // Of an accumulator of one row.
+  // For an accumulator of one row.
   __device__ __forceinline__ void rms_norm(const DeviceOp& op) {
     const float scale =
         inverse_root(sum_of_squares(op) / static_cast<float>(op.cols) + static_cast<float>(kNormEpsilon));
@@ -146,7 +146,7 @@ class VectorEngine {
     for (int j = 0; j < kGroupCols; ++j) numbers[j] = j < count ? number_at(from + j * 4) : 0.0F;
   }
 
-  // Of all that the threads hold of the row.
+  // The sum over all elements of the row in all threads.
   __device__ __forceinline__ float sum_of_squares(const DeviceOp& op) {
     __shared__ float sums[max_threads / kWaveLanes];
     const int total = (op.cols + kGroupCols - 1) / kGroupCols;
@@ -158,7 +158,7 @@ class VectorEngine {
       for (int j = 0; j < kGroupCols; ++j) sum += values_[i][j] * values_[i][j];  // 0 behind the end
     }
     for (int distance = kWaveLanes / 2; distance > 0; distance /= 2) sum += lane_above(sum, distance);
-    workgroup_barrier();  // nobody reads the sums of a row before any more
+    workgroup_barrier();  // the sums of an earlier row have been read
     if (thread() % kWaveLanes == 0) sums[thread() / kWaveLanes] = sum;
     workgroup_barrier();
     float all = 0;
@@ -166,7 +166,7 @@ class VectorEngine {
     return all;
   }
 
-  // Times a number, and a tile of weights.
+  // Multiplies by a number and by a tile of weights.
   template <DType dtype>
   __device__ __forceinline__ void scale_as(const DeviceOp& op, float scale) {
     for_each_group<dtype>(op, [&](float(&values)[kGroupCols], const unsigned char* from, int count) {
@@ -178,11 +178,11 @@ class VectorEngine {
   }
 
   // Calls visit(values, address, count) for every group of this thread that lies in the tile; `count`
-  // elements of it belong to the tile.
+  // elements of the group belong to the tile.
   template <DType dtype, class Visit>
   __device__ __forceinline__ void for_each_group(const DeviceOp& op, Visit visit) {
-    // Copied out of shared memory: the accesses are opaque to the compiler, which would read it again for
-    // each.
+    // Copied from shared memory: the accesses are opaque to the compiler, which would read the field again
+    // for each group.
     const int cols = op.partial != 0 ? op.cols - 1 : op.cols;
     const std::int64_t pitch = op.pitch;
     const std::uint64_t base = op.address;
@@ -217,7 +217,7 @@ class VectorEngine {
     });
   }
 
-  // All loads before the first use, so that a tile takes one latency and not one a group.
+  // All loads come before the first use, so that a tile takes one latency instead of one per group.
   template <DType dtype>
   __device__ __forceinline__ void accumulate_wide(const DeviceOp& op) {
     const bool fresh = (op.bits & kFresh) != 0;
@@ -273,7 +273,7 @@ class VectorEngine {
     });
   }
 
-  // The last column of a partial.
+  // Stores the last column of a partial.
   __device__ __forceinline__ void store_scores(const DeviceOp& op) {
     const int cols = op.cols - 1;
     const int row_groups = (cols + kGroupCols - 1) / kGroupCols;

@@ -1,7 +1,7 @@
 // matmul tiles on sm_90a: the team of a workgroup and the kernel around it; see wgmma_shape.hpp.
 //
-// The team keeps its accumulators in registers from a matmul to the last store of the tile. Storing converts
-// the tile once into the staging area, for all ranks it goes to; the senders take it from there.
+// The team keeps its accumulators in registers from a matmul to the last store of the tile. The first store
+// converts the tile once into the staging area, for all target ranks; the senders take it from there.
 #pragma once
 
 #include <algorithm>
@@ -34,17 +34,16 @@ class WgmmaEngine {
   __device__ void meet() const { workgroup_barrier(); }
 
   __device__ void join() const {
-    proxy_fence();  // what the team has stored comes before what the feeder loads next; waits for remote
-                    // stores
+    proxy_fence();  // orders stores of the team before the feeder's next loads; waits for remote stores
     workgroup_barrier();
   }
 
-  __device__ bool stamps(const DeviceOp& op) const {  // the senders stamp theirs
+  __device__ bool stamps(const DeviceOp& op) const {  // the senders stamp their own stores
     return !is_sent<Shape>(op) && static_cast<OpKind>(op.kind) != OpKind::signal;
   }
   __device__ void finish() const {}
 
-  // The senders raise flags; they only need to know that the team's own stores are done.
+  // The senders raise flags; they only need to know that the team's own stores are complete.
   __device__ void signal(const DeviceOp& op) const {
     if ((op.bits & kTeamWrites) != 0) named_barrier(kReleaseBarrier, kSendingThreads + 128 * Shape::kTeams);
   }
@@ -52,8 +51,8 @@ class WgmmaEngine {
   __device__ void matmul(const DeviceOp& op) {
     const int steps = steps_of<Shape>(op);
     if (steps < 1) return;
-    // The first step stands apart: only then does every instruction of the loop find accumulators that matrix
-    // instructions wrote, and the compiler need not wait for them between steps.
+    // The first step is separate: only then does every instruction of the loop find accumulators written by
+    // matrix instructions, and the compiler need not wait for them between steps.
     multiply_stage(op, (op.bits & kFresh) != 0 ? 0 : 1);
     for (int step = 1; step < steps; ++step) {
       const int previous = ring_.stage;
@@ -80,7 +79,7 @@ class WgmmaEngine {
       store_fp32(op);
       return;
     }
-    if ((op.bits & kStaged) != 0) return;  // the senders have it already
+    if ((op.bits & kStaged) != 0) return;  // the senders already have the tile
     await_arrival(&shared_.sent, sent_phase_ ^ 1, params_, op.number);
     sent_phase_ ^= 1;
     stage_tile();
@@ -110,13 +109,12 @@ class WgmmaEngine {
            (static_cast<std::uint64_t>(stride >> 4) << 32) | (1ULL << 62);
   }
 
-  // Where the columns of this warpgroup begin in B: rows of fp8, else columns of a panel of 64.
+  // Begin of this warpgroup's columns in B: rows for fp8, else columns of a panel of 64.
   __device__ std::uint32_t first_of_b() const {
     return Shape::dtype == DType::fp8 ? col_ * 128 : col_ / 64 * 8192 + col_ % 64 * 2;
   }
 
-  // Multiplies the current stage of the ring, once it has arrived; the result is on its way when this
-  // returns.
+  // Multiplies the current stage of the ring, once it has arrived; the result is still on its way at return.
   __device__ void multiply_stage(const DeviceOp& op, int scale) {
     const std::uint32_t stage = stages_ + ring_.stage * Shape::kStageBytes;
     const std::uint32_t a = stage + row_ * 128;
@@ -124,7 +122,7 @@ class WgmmaEngine {
     await_arrival(&shared_.full[ring_.stage], ring_.phase, params_, op.number);
     wgmma_fence();
 #pragma unroll
-    for (int k = 0; k < 4; ++k) {  // 32 bytes of K an instruction
+    for (int k = 0; k < 4; ++k) {  // 32 bytes of K per instruction
       // 16-bit B: 8 k rows of a panel are 1024 bytes apart, 64-column panels 8192; fp8 B lies like A.
       const std::uint64_t b_matrix = Shape::dtype == DType::fp8 ? descriptor(b + k * 32, 16, 1024)
                                                                 : descriptor(b + k * 2048, 8192, 1024);
@@ -137,7 +135,7 @@ class WgmmaEngine {
     wgmma_commit();
   }
 
-  // Calls visit(row, col, pair) for every two neighbours this thread holds, in the tile's coordinates.
+  // Calls visit(row, col, pair) for every two neighbours of this thread, in the tile's coordinates.
   template <class Visit>
   __device__ void for_each_pair(Visit visit) {
 #pragma unroll
@@ -150,7 +148,7 @@ class WgmmaEngine {
     }
   }
 
-  // Calls visit(row, col, value) for every element this thread holds, in the tile's coordinates.
+  // Calls visit(row, col, value) for every element of this thread, in the tile's coordinates.
   template <class Visit>
   __device__ void for_each_element(Visit visit) {
     const int row = row_ + wave_ * 16 + lane_ / 4;
@@ -186,7 +184,7 @@ class WgmmaEngine {
     return row_ + wave_ * 16 + lane_ / 4 + block * 64 + half * 8;
   }
 
-  // Eight elements of a row, two a word; fp32 one a word.
+  // Eight elements of a row, two per word; fp32 one per word.
   template <DType dtype>
   struct Eight {
     static constexpr int kBits = 8 * bytes_of(dtype);
@@ -199,8 +197,9 @@ class WgmmaEngine {
     }
   };
 
-  // Each lane loads eight neighbours of 32 columns (of fp32 the two that it wants of every eight) and many of
-  // them before it adds the first: one load at a time waits for memory as often as there are elements.
+  // Each lane loads eight neighbours of 32 columns (for fp32 the two that it needs of every eight), and
+  // several such loads before it adds the first: with one load at a time, every element would wait for
+  // memory.
   template <DType dtype>
   __device__ void add_rows(const DeviceOp& op, const unsigned char* from, float keep) {
     constexpr int kChunks = Shape::kCols / 32;
@@ -239,7 +238,7 @@ class WgmmaEngine {
     }
   }
 
-  // Of the 32 columns from `col` on; those from `cols` on are zero.
+  // Loads from the 32 columns from `col` on; columns from `cols` on are zero.
   template <DType dtype>
   __device__ void load_eight(const unsigned char* line, int col, int cols, Eight<dtype>& to) const {
     if constexpr (dtype == DType::fp32) {
@@ -298,8 +297,8 @@ class WgmmaEngine {
     });
   }
 
-  // Of 32 columns of a row, each of the four lanes that have them has two neighbours in every eight. They
-  // exchange them so that each lane has eight neighbours, which are one addition on the way to memory, not
+  // Of 32 columns of a row, four lanes each have two neighbours in every eight columns. The lanes exchange
+  // them so that each lane has eight neighbours, which are one addition on the way to memory instead of
   // eight.
   template <DType dtype>
   __device__ void atomic_add_rows(const DeviceOp& op, unsigned char* to) {
@@ -324,7 +323,7 @@ class WgmmaEngine {
     }
   }
 
-  // Word i of lane l (of four neighbours) becomes word l of lane i.
+  // Word i of lane l (of four neighbouring lanes) becomes word l of lane i.
   __device__ void transpose(std::uint32_t (&words)[4]) const {
     const bool odd = lane_ % 2 != 0;
     const bool upper = lane_ % 4 >= 2;
@@ -334,7 +333,7 @@ class WgmmaEngine {
     exchange(words[1], words[3], upper, 2);
   }
 
-  // The lane `mask` away gets the second word, or the first where `takes_first`, and gives the other.
+  // The lane `mask` away gets the second word, or the first where `takes_first`, and sends the other.
   __device__ static void exchange(std::uint32_t& first, std::uint32_t& second, bool takes_first, int mask) {
     const std::uint32_t got = __shfl_xor_sync(0xffffffffU, takes_first ? first : second, mask);
     (takes_first ? first : second) = got;
@@ -370,12 +369,12 @@ class WgmmaEngine {
   }
 
   // One block of fp8 elements, of which a thread has two neighbours in every eight columns: of 16 columns it
-  // gives two to the lane beside it for two of that, and stores four.
+  // exchanges two elements with the adjacent lane, and stores four.
   __device__ void stage_bytes(std::uint32_t rows, const float (&acc)[Shape::kCols / 2]) const {
     const bool odd = lane_ % 2 != 0;
     std::uint32_t address =
         rows + swizzled(wave_ * 16 + lane_ / 4, first_chunk()) + (odd ? 8 : 0) + lane_ % 4 / 2 * 4;
-    // From here, not from before the matmul: the addresses of all words have no room beside the accumulators.
+    // Computed here, not before the matmul: the addresses of all words have no room beside the accumulators.
     asm volatile("mov.b32 %0, %0;" : "+r"(address));
 #pragma unroll
     for (int chunk = 0; chunk < Shape::kCols / 16; ++chunk) {
@@ -393,13 +392,13 @@ class WgmmaEngine {
     }
   }
 
-  // Of this warpgroup in a panel that it shares: where its columns begin, in chunks of 16 bytes.
+  // First column of this warpgroup in a shared panel, in chunks of 16 bytes.
   __device__ int first_chunk() const {
     return thread() / 128 % Shape::kSharers * (Shape::kCols * Shape::kElement / 16);
   }
 
   __device__ void stage_tile() {
-    const int panels = thread() / 128 / Shape::kSharers;  // whose
+    const int panels = thread() / 128 / Shape::kSharers;  // index of the panels of this warpgroup
     const std::uint32_t staging = stages_ + Shape::kStages * Shape::kStageBytes +
                                   panels * (Shape::kStagingBytes * Shape::kSharers / Shape::kTeams);
 #pragma unroll
@@ -426,7 +425,7 @@ class WgmmaEngine {
   std::uint32_t stages_;  // in shared memory
   int lane_ = 0;
   int wave_ = 0;
-  int row_ = 0;  // of the tile: the first row and column of this warpgroup
+  int row_ = 0;  // first row and column of this warpgroup in the tile
   int col_ = 0;
   RingPosition<Shape::kStages> ring_;
   std::uint32_t sent_phase_ = 0;
@@ -444,7 +443,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   if (threadIdx.x == 0) {
     for (int i = 0; i < Shape::kStages; ++i) {
       arrival_init(&shared.full[i], 1);
-      arrival_init(&shared.empty[i], 4 * Shape::kTeams);  // one arrival a wave
+      arrival_init(&shared.empty[i], 4 * Shape::kTeams);  // one arrival per wave
     }
     arrival_init(&shared.staged, 4 * Shape::kTeams);
     arrival_init(&shared.sent, kSendingWaves);
@@ -452,8 +451,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 1)
   }
   workgroup_barrier();
 
-  // The team needs the registers for its accumulators; what the compiler may use follows from these two
-  // numbers.
+  // The team needs the registers for its accumulators; these two numbers set the registers of the compiler.
   OpReader reader(params, shared.slots.get() + 2 * (threadIdx.x / kWaveLanes));
   if (threadIdx.x < 128) {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");

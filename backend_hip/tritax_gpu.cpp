@@ -7,8 +7,8 @@
 //   tritax-gpu sparse-library scenarios/measured/spmv.toml --output library.csv
 //   tritax-gpu microbench --output microbench.csv
 //
-// Exit code 0: done and right; 1: a result is wrong; 2: a mistake that the user can mend, said in one line;
-// 3: a defect of Tritax.
+// Exit code 0: done and correct; 1: a wrong result; 2: a user error, explained in one line; 3: a defect of
+// Tritax.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -81,7 +81,7 @@ int run_gemm(GemmOptions options, const RunOptions& run, const std::string& time
   return measured.right ? 0 : 1;
 }
 
-// What the command line asks for.
+// Values of the command line.
 struct CommandLine {
   RunOptions run;
   GemmOptions gemm;

@@ -15,20 +15,20 @@ namespace {
 // Bytes of a row of contiguous values.
 std::int32_t pitch_of(const Rect& rect) { return rect.cols * static_cast<std::int32_t>(sizeof(double)); }
 
-// Where the elements of `part` begin among the values of `rect`, row by row.
+// Index of the first element of `part` among the values of `rect`, row by row.
 std::size_t place_in(const Rect& rect, const Rect& part) {
   return static_cast<std::size_t>(part.row - rect.row) * static_cast<std::size_t>(rect.cols) +
          static_cast<std::size_t>(part.col - rect.col);
 }
 
-// Values that nobody knows yet: NaN.
+// Values that are still unknown: NaN.
 DeviceMemory values_for(const Rect& rect, int device) {
   DeviceMemory values(device, static_cast<std::size_t>(pitch_of(rect)) * static_cast<std::size_t>(rect.rows));
   TRITAX_GPU_CHECK(hipMemset(values.get(), 0xff, values.bytes()));
   return values;
 }
 
-// Puts the numbers of an input into `values`, which belong to `region`.
+// Writes the numbers of an input to `values`, which belong to `region`.
 void make_input(const Input& input, DType dtype, std::uint64_t seed, const Region& region,
                 const DeviceMemory& values, int device) {
   const Rect& filled = input.region.rect;
@@ -102,7 +102,7 @@ DeviceMemory ReferenceOnGpus::value_of(std::size_t index, int device) const {
       for (int rank = 1; rank < schedule_.ranks; ++rank) add(op.a, rank, index, device, value);
       break;
   }
-  // On every rank it adds onto the same values.
+  // The operation adds onto the same values on every rank.
   if (op.add) add(op.to, std::max(op.to.rank, 0), index, device, value);
   return value;
 }
@@ -162,7 +162,7 @@ DeviceMemory ReferenceOnGpus::rms_norm_of(const ReferenceOp& op, std::size_t ind
   return normalised;
 }
 
-// Of one rank, or those of all ranks.
+// Values of one rank, or of all ranks one below the other.
 DeviceMemory ReferenceOnGpus::read_below_each_other(const Region& region, std::size_t before,
                                                     int device) const {
   if (region.rank >= 0) return read(region, region.rank, before, device);
@@ -181,7 +181,7 @@ DeviceMemory ReferenceOnGpus::read_below_each_other(const Region& region, std::s
   return values;
 }
 
-// What the region holds on a rank before an operation; NaN where nobody knows.
+// Contents of the region on a rank before an operation; NaN where unknown.
 DeviceMemory ReferenceOnGpus::read(const Region& region, int rank, std::size_t before, int device) const {
   DeviceMemory values = values_for(region.rect, device);
   const Region own{region.buffer, rank, region.rect};

@@ -1,8 +1,8 @@
-// Checking what a schedule left in its buffers against its reference (model/schedule/reference.hpp).
+// Checks the buffers after a run against the schedule's reference (model/schedule/reference.hpp).
 //
-// The reference is evaluated on the GPUs, apart from the buffers: inputs are made anew from the seed, as a
-// run may have overwritten them, and every operation's value is one block in fp64 on one GPU, which all ranks
-// that expect it compare with. Products are multiplied and summed in fp64.
+// The reference is evaluated on the GPUs, separate from the buffers. Inputs are made anew from the seed,
+// because a run may have overwritten them. The value of every operation is one fp64 block on one GPU, and all
+// ranks that expect it compare with this block. Products are multiplied and summed in fp64.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace tritax::gpu {
 
 class ReferenceOnGpus {
  public:
-  // Throws UserError when the schedule has no reference. `seed` is that of the run's inputs.
+  // Throws UserError when the schedule has no reference. `seed`: of the run's inputs.
   ReferenceOnGpus(const Schedule& schedule, std::uint64_t seed);
 
-  // Operations of one level read nothing that others of the same level write: evaluate level by level, and
-  // on every rank within a level. Call with that rank's GPU selected.
+  // Operations of one level read nothing that others of the same level write: evaluate level by level, and on
+  // every rank within a level. Call with that rank's GPU selected.
   std::size_t levels() const { return levels_; }
   void evaluate(std::size_t level, int rank);
 
-  // One entry for each buffer of which something is expected on this rank. After all levels; call with that
-  // rank's GPU selected.
+  // One entry per buffer with expected elements on this rank. Call after all levels, with that rank's GPU
+  // selected.
   std::vector<BufferComparison> compare(int rank, const HeapLayout& heap, const unsigned char* base) const;
 
  private:

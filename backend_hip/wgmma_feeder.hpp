@@ -5,8 +5,8 @@
 
 namespace tritax::gpu {
 
-// Every box of a stage has a lane of its own: one thread needs about 100 cycles a box, which made small tiles
-// wait. Rows of A and panels of B behind the last of the tile are left out: what they would give is never
+// Every box of a stage has a separate lane: one thread needs about 100 cycles per box, which delays small
+// tiles. Rows of A and panels of B behind the last of the tile are left out, because their results are never
 // stored.
 template <class Shape>
 __device__ void feed_matmul(const LaunchParams& params, const DeviceOp& op, WgmmaShared<Shape>& shared,
@@ -61,11 +61,12 @@ __device__ void feed(const LaunchParams& params, OpReader& reader, WgmmaShared<S
   }
 }
 
-// Carries staged tiles away while the team goes on: whole tiles through the copy engine, others by threads.
+// Carries staged tiles away while the team continues: whole tiles through the copy engine, others by threads.
 //
-// What a workgroup sends to peers can be paced. Remote stores that find their link full stay in the
+// Stores of a workgroup to peers can be paced. Remote stores that find their link full stay in the
 // multiprocessor's request queue, and the operand loads behind them wait: on 4 H200, 8192³, a matmul beside
-// unpaced stores took 131 us instead of 89. Boxes that go no faster than the workgroup's share of the link
+// unpaced stores took 131 us instead of 89. Boxes at the rate of the workgroup's share of the link leave the
+// queue free.
 // leave the queue free.
 template <class Shape>
 class WgmmaSender {
@@ -101,7 +102,7 @@ class WgmmaSender {
   __device__ int thread() const { return static_cast<int>(threadIdx.x) - kWaveLanes; }
   __device__ bool leader() const { return thread() == 0; }
 
-  // Until what the calling thread gave to the copy engine is performed; plain stores need no more than the
+  // Waits until the calling thread's requests to the copy engine are performed; plain stores need only the
   // fence of a signal.
   __device__ void drain() const {
     if (leader()) await_stores_done();
@@ -127,8 +128,8 @@ class WgmmaSender {
     if (params_.stamps != nullptr) stamp_ends(op);
   }
 
-  // Stores of the copy engine end when they are performed, which is known, in their order, at the end of
-  // their run; stores by threads when they are handed over, or performed if they end a run.
+  // Stores by the copy engine end when they are performed, which is known, in order, at the end of their run.
+  // Stores by threads end when they are issued, or, at the end of a run, when they are performed.
   __device__ void stamp_ends(const DeviceOp& op) {
     const bool boxes = (op.bits & kTensor) != 0;
     if (boxes) {
@@ -144,7 +145,7 @@ class WgmmaSender {
     if (boxes && op.ends_run != 0) stamp_performed(op.number);
   }
 
-  // Ends of the stores by the copy engine that have none yet; the latest is operation `last`.
+  // Stamps the ends of earlier stores by the copy engine; the latest is operation `last`.
   __device__ void stamp_performed(std::int32_t last) {
     for (; stamps_due_ > 0; --stamps_due_) {
       if (!leader()) continue;
@@ -201,7 +202,7 @@ class WgmmaSender {
     next_box_ = now + box_ticks;
   }
 
-  // Where 16-byte chunk `chunk` of tile row `row` lies in the staging area.
+  // Place of 16-byte chunk `chunk` of tile row `row` in the staging area.
   __device__ const unsigned char* staged_chunk(int row, int chunk) const {
     constexpr int kTeamRows = Shape::kBlocks * 64;
     const int team = Shape::kSplitRows ? row / kTeamRows : chunk / (Shape::kPanels * 8);
@@ -211,8 +212,8 @@ class WgmmaSender {
            swizzled(row % 64, chunk % 8);
   }
 
-  // What the copy engine cannot write: rows that begin off the multiples of 16 bytes, or end off them beside
-  // what belongs to others.
+  // Rows that the copy engine cannot write: they begin off multiples of 16 bytes, or end off them beside
+  // other data.
   __device__ void send_rows(const DeviceOp& op) const {
     if ((op.pitch & 15) == 0) {
       send_shifted(op);
@@ -222,9 +223,9 @@ class WgmmaSender {
     }
   }
 
-  // Whole words of the target, each put together from two chunks of the tile. A thread stays in its column
-  // and goes down in steps of 8 rows, so that neither the swizzle nor the shift changes on its way: the
-  // senders are three waves, and every instruction a word counts.
+  // Whole words of the target, each assembled from two chunks of the tile. A thread stays in its column and
+  // moves down in steps of 8 rows, so that neither swizzle nor shift changes: there are only three sending
+  // waves, and every instruction per word counts.
   __device__ void send_shifted(const DeviceOp& op) const {
     constexpr int kRowChunks = Shape::kN * Shape::kElement / 16;
     constexpr int kRowsAtOnce = kWaveLanes / kRowChunks;  // of a wave
@@ -257,7 +258,7 @@ class WgmmaSender {
     }
   }
 
-  // What of every row lies in words that the row does not fill, element by element.
+  // The elements of every row in words that the row does not fill, one by one.
   __device__ void send_edges(const DeviceOp& op) const {
     constexpr int kElement = Shape::kElement;
     const RowEdges edges(static_cast<int>(op.address & 15) / kElement, op.cols, 16 / kElement);
@@ -323,8 +324,8 @@ class WgmmaSender {
   WgmmaShared<Shape>& shared_;
   unsigned char* staging_;
   std::uint32_t staged_phase_ = 0;
-  int stamps_due_ = 0;               // stores whose end was not stamped yet
-  unsigned long long next_box_ = 0;  // when the link is due to take another box
+  int stamps_due_ = 0;               // stores whose end is not stamped yet
+  unsigned long long next_box_ = 0;  // when the link can take another box
 };
 
 }  // namespace tritax::gpu

@@ -1,19 +1,19 @@
-// Shapes of the matmul kernels on sm_90a, what their waves share, and how they meet.
+// Shapes of the matmul kernels on sm_90a, the shared state of their waves, and their barriers.
 //
 // A workgroup is three warpgroups of 128 threads. The first feeds and sends, the other two compute (the
 // team):
 //
 //   feeder (wave 0)       fills a ring of stages with operands, ahead of the team and across operations
 //   senders (waves 1-3)   carry converted tiles from shared memory to their ranks and raise the flags behind
-//   them team                  multiplies, converts, and does everything else
+//                         them
+//   team                  multiplies, converts, and does everything else
 //
 // All of them walk the same operation list. They meet at *joins*: waits, claims, barriers, and operations on
-// memory that the workgroup has touched before.
+// memory that the workgroup accessed before.
 //
 //   stage    A panel kM × 128 bytes, then B as kN/64 panels of 64 k × 128 bytes (16-bit), or kN × 128 bytes
-//   (fp8, from
-//            the transposed copy); all with the 128-byte swizzle that the matrix unit reads without bank
-//            conflicts
+//            (fp8, from the transposed copy); all with the 128-byte swizzle that the matrix unit reads
+//            without bank conflicts
 //   staging  one converted tile, as panels of 64 rows × 128 bytes with the same swizzle
 #pragma once
 
@@ -30,11 +30,11 @@ struct WgmmaShape {
   static constexpr int kElement = bytes_of(dtype_);
   static constexpr int kPanelCols = 128 / kElement;  // elements of a swizzled row; the K step of a stage
   static constexpr int kTeams = 2;                   // warpgroups that compute
-  static constexpr bool kSplitRows = m_ >= 128;      // else they share the rows and split the columns
+  static constexpr bool kSplitRows = m_ >= 128;      // else warpgroups share the rows and split the columns
   static constexpr int kBlocks = kSplitRows ? m_ / (64 * kTeams) : 1;  // 64-row blocks of a warpgroup
   static constexpr int kCols = kSplitRows ? n_ : n_ / kTeams;          // columns of a warpgroup
   static constexpr int kSharers = kCols < kPanelCols ? kPanelCols / kCols : 1;  // warpgroups of one panel
-  static constexpr int kPanels = kSharers * kCols / kPanelCols;  // of theirs, in the staging area
+  static constexpr int kPanels = kSharers * kCols / kPanelCols;  // of these warpgroups, in the staging area
   static constexpr int kThreads = 128 * (kTeams + 1);
 
   static constexpr int kBytesA = m_ * 128;
@@ -45,19 +45,19 @@ struct WgmmaShape {
   static constexpr int kStagesThatFit = (kSharedLimit - kStagingBytes) / kStageBytes;
   static constexpr int kStages = kStagesThatFit < 8 ? kStagesThatFit : 8;
   static constexpr int kSharedBytes = 1024 + kStages * kStageBytes + kStagingBytes;
-  static constexpr int kStoreCols = kPanelCols;  // a box of the copy engine
+  static constexpr int kStoreCols = kPanelCols;  // columns of a box of the copy engine
   static constexpr int kStoreRows = 64;
   static_assert(kStages >= 2 && kPanels >= 1);
 };
 
 template <class Shape>
 struct WgmmaShared {
-  // Of every wave: the current operation and the next.
+  // For every wave: the current operation and the next.
   SharedRoom<DeviceOp, 2 * Shape::kThreads / kWaveLanes> slots;
   std::uint64_t full[Shape::kStages];   // a stage has arrived
   std::uint64_t empty[Shape::kStages];  // the team has read it
   std::uint64_t staged;                 // a converted tile lies in the staging area
-  std::uint64_t sent;                   // it has been read and may be overwritten
+  std::uint64_t sent;                   // the staged tile has been read and may be overwritten
   SharedRoom<Mailbox> mailbox;
 };
 
@@ -77,7 +77,7 @@ struct RingPosition {
 inline constexpr int kSendingWaves = 3;
 inline constexpr int kSendingThreads = kSendingWaves * kWaveLanes;
 
-// Named barriers; 0 is the whole workgroup's, where joins meet.
+// Named barriers; 0 is the barrier of the whole workgroup, for joins.
 inline constexpr int kTeamBarrier = 1;
 inline constexpr int kSenderBarrier = 2;
 inline constexpr int kReleaseBarrier = 3;  // team and senders, before a signal that covers stores of the team

@@ -1,5 +1,5 @@
-// Accuracy over speedup as SVG, both axes linear: a line a sparsity pattern, a point a sparsity, and the
-// points that no other beats in both marked and joined. The file needs nothing beside it.
+// Accuracy over speedup as SVG, both axes linear: one line per sparsity pattern, one point per sparsity.
+// Points that no other point beats in both values are marked and joined. The SVG file is self-contained.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct AccuracyPoint {
 };
 
 struct AccuracyLine {
-  std::string name;                   // in the legend
+  std::string name;                   // points are joined in this order
   std::vector<AccuracyPoint> points;  // in the order in which they are joined
 };
 
@@ -24,7 +24,7 @@ struct AccuracyPlot {
   std::vector<AccuracyLine> lines;
 };
 
-// The points of all lines that no other point has both more speedup and more accuracy than, slowest first.
+// The points of all lines that no other point beats in both speedup and accuracy, slowest first.
 std::vector<AccuracyPoint> pareto_points(const AccuracyPlot& plot);
 
 // The whole SVG document.

@@ -58,7 +58,8 @@ ordered_json forms_json(const Advice& advice) {
   return forms;
 }
 
-// Those that ran: null where the pattern has no such knob, and what it chose where it chooses itself.
+// Knobs of the run: null where the pattern does not use a knob; the chosen value where the pattern chooses
+// it.
 ordered_json knobs_json(const Question& question, const Candidate& candidate) {
   const Pattern& pattern = *candidate.pattern;
   ordered_json json = json_of(candidate.knobs);
@@ -78,7 +79,7 @@ Scenario scenario_of(const Question& question, const Candidate& candidate) {
                         question.machine);
 }
 
-// What a command needs besides the scenario.
+// Options of the command beside those of the scenario.
 std::string other_options(const AdviseArguments& options, const Question& question) {
   std::string text;
   for (const ParameterChange& change : question.changes) text += change.as_option();
@@ -87,7 +88,7 @@ std::string other_options(const AdviseArguments& options, const Question& questi
   return text;
 }
 
-// Behind its fields what is no field: the command, and the knobs one by one.
+// Adds, behind the fields, the command and the knobs one by one.
 ordered_json candidate_json(const Question& question, const Ranked& ranked,
                             const std::string& other_options) {
   const Candidate& candidate = *ranked.candidate;
@@ -98,7 +99,7 @@ ordered_json candidate_json(const Question& question, const Ranked& ranked,
   return json;
 }
 
-// `candidate` may be null: of the question alone.
+// `candidate` null: a record of the question alone.
 Record record_of(const Question& question, const Candidate* candidate, const AdviseArguments& options) {
   Record record;
   record.machine = &question.machine;
@@ -175,7 +176,7 @@ void add_forms(std::vector<std::string>& sentences, const Advice& advice) {
   }
 }
 
-// "Own kernels are taken to be as Triton compiles them." And what the same knobs would give in other classes.
+// "Own kernels are taken to be as Triton compiles them." And the effect of the same knobs in other classes.
 std::string class_sentence(const Question& question, const Advice& advice, const Judged& judgement) {
   const Candidate* own = rivals_of(advice.candidates, *question.problem.workload).own;
   if (own == nullptr || !own->knobs.has(kKernelsKnob)) return {};
@@ -210,7 +211,7 @@ std::string library_sentence(const Question& question) {
   return text;
 }
 
-// What there is to say below the table.
+// The sentences below the table.
 std::vector<std::string> said_below(const Question& question, const Advice& advice, const Judged& judgement,
                                     const AdviseArguments& options) {
   std::vector<std::string> sentences = sentences_of(judgement, advice.candidates);
@@ -247,7 +248,7 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
   if (options.commands) outputs.print("\n");
   for (const Candidate& candidate : advice.candidates) {
     outputs.print(command_again(scenario_of(question, candidate), other_options(options, question)) + '\n');
-    if (!options.commands) break;  // the winner's
+    if (!options.commands) break;  // only the winner's
   }
   if (options.commands) outputs.print("\n");
   outputs.print(
@@ -272,13 +273,13 @@ AdviseOptions search_options(const AdviseArguments& options, const Interruptible
   AdviseOptions search_options;
   search_options.threads = options.threads.value_or(0);
   search_options.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
-  search_options.counterfactual = options.output.json || options.page.offered;  // nothing else shows it
+  search_options.counterfactual = options.output.json || options.page.offered;  // only JSON and pages show it
   search_options.selector = options.selector;
   search_options.stop = &work.flag();
   return search_options;
 }
 
-// The candidates with all that makes them records of their own.
+// Adds the candidates, each as a complete record.
 void add_records(RecordTable& table, const Question& question, const Advice& advice,
                  const AdviseArguments& options) {
   const Judged judgement = judged(question.problem, question.machine, advice.candidates);
@@ -335,7 +336,7 @@ Page page_of(const Question& question, const Advice& advice, const AdviseArgumen
       figure_of(question, advice)};
 }
 
-// Every question in turn, each on all cores; one that cannot be answered does not stop the others.
+// Answers every question in turn, each on all cores; a question without an answer does not stop the others.
 int answer_all(const std::vector<Question>& questions, const AdviseArguments& options, Outputs& outputs) {
   const InterruptibleWork work;
   std::vector<Answer> answers;
@@ -407,8 +408,8 @@ int run(const AdviseArguments& options) {
                      advice.candidates.empty() ? "nothing was found yet" : "this is the best so far"));
   }
   if (advice.candidates.empty()) {
-    // Whoever reads standard output gets an answer that says so; a file with nothing in it is worth less than
-    // the one that it would replace.
+    // A reader of standard output gets an answer with the interruption; an empty file would be worth less
+    // than the file that it replaces.
     if (options.output.json == "-") outputs.json(advice_json(question, advice, options));
     if (options.output.csv == "-") outputs.csv(record_table(question, advice, options));
     return interrupted_exit_code();

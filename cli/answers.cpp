@@ -13,7 +13,7 @@ namespace tritax::cli {
 
 namespace {
 
-// Whether all questions agree in it; what they agree in stands above the table, once.
+// Whether all questions agree in a property; common properties stand once above the table.
 template <typename Get>
 bool is_same(const std::vector<Answer>& answers, const Get& get) {
   return std::all_of(answers.begin(), answers.end(), [&](const Answer& answer) {
@@ -26,8 +26,7 @@ std::string size_of(const Question& question) {
                      question.problem.workload->size_text(question.problem));
 }
 
-// Whether the runner-up is as good, and what else has to be known: "tie", "uncertain library", "nothing
-// comparable".
+// Remarks on the best: "tie" with the runner-up, "uncertain library", "nothing comparable".
 std::string mark_of_best(const Best& best) {
   std::vector<std::string> marks;
   if (best.is_tie()) marks.emplace_back("tie");

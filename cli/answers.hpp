@@ -13,10 +13,11 @@ namespace tritax::cli {
 struct Answer {
   const Question* question = nullptr;
   Advice advice;
-  std::string refusal;  // why there is none
+  std::string refusal;  // why there is no answer
 };
 
-// A line a question, with the best pattern, its time and the runner-up; what could not be answered behind.
+// One line per question, with the best pattern, its time and the runner-up; questions without an answer come
+// last.
 void print_answers(const std::vector<Answer>& answers, const Outputs& outputs);
 
 }  // namespace tritax::cli

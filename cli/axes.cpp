@@ -12,7 +12,7 @@ namespace tritax::cli {
 
 namespace {
 
-// A change that is given replaces the one of the same key that stands for its axis.
+// A given change replaces the change with the same key that stands for its axis.
 void give_change(Asked& asked, const ParameterChange& change) {
   const auto found = std::find_if(asked.changes.begin(), asked.changes.end(),
                                   [&](const ParameterChange& other) { return other.key == change.key; });
@@ -41,7 +41,7 @@ void add_change(Asked& asked, ChangeKind kind, const std::string& text, bool sev
   add_axis(asked, std::move(axis));
 }
 
-// Names of files may have commas.
+// File names may contain commas.
 bool names_several(const std::string& machine) {
   std::error_code ignored;
   return machine.find(',') != std::string::npos && !std::filesystem::exists(machine, ignored);

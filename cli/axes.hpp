@@ -1,11 +1,10 @@
-// What is asked on the command line: a problem, knobs and a machine with changes, each of which may be given
-// several values.
+// Input of the command line: a problem, knobs and a machine with changes. Each may have several values.
 //
-//   tritax advise -M 64,512,8192 -N 4608 -K 36864 --machine mi300x-8 --gpus 2,4,8 --set
-//   fabric.link=32GB/s,64GB/s
+//   tritax advise -M 64,512,8192 -N 4608 -K 36864 --machine mi300x-8 --gpus 2,4,8
+//                 --set fabric.link=32GB/s,64GB/s
 //
-// is a table of 18 rows. An option with several values is an axis; axes multiply, in the order of AxisKind:
-// the first varies slowest.
+// gives a table of 18 rows. An option with several values is an axis; axes multiply, in the order of
+// AxisKind: the first varies slowest.
 #pragma once
 
 #include <cstdint>
@@ -39,28 +38,27 @@ struct Axis {
 };
 
 struct Asked {
-  std::string machine;                        // name or file; replaces that of a scenario
+  std::string machine;                        // name or file; replaces the machine of a scenario
   std::vector<ParameterChange> changes;       // --set and --scale
-  std::string pattern;                        // replaces that of a scenario
+  std::string pattern;                        // replaces the pattern of a scenario
   Problem problem;                            // without a file
   std::optional<std::int64_t> message_bytes;  // of a collective, instead of its rows and cols
-  Values pins;                                // knobs; they replace those of a scenario
+  Values pins;                                // knobs; replace the knobs of a scenario
   std::vector<Axis> axes;
-  // Where this stands on the axes, by their names: of `points_of`.
+  // Place of this point on the axes, by axis name: set by `points_of`.
   std::vector<std::pair<std::string, std::string>> at;
 };
 
-// Puts an axis in its place.
+// Inserts an axis in the order of AxisKind.
 void add_axis(Asked& asked, Axis axis);
 
-// The parts of "a,b,c". Throws UserError that begins with `flag` for an empty one and one that is there
-// twice.
+// The parts of "a,b,c". Throws UserError that begins with `flag` for an empty part and for a repeated part.
 std::vector<std::string> parts_of(const std::string& text, const std::string& flag);
 
-// More would not be read by anybody.
+// Limit of points, because nobody reads a longer table.
 inline constexpr std::size_t kMostPoints = 10'000;
 
-// All combinations of the values of all axes, without axes; the thing itself where there is none. Throws
+// All combinations of the values of all axes, each without axes; `asked` itself if it has no axis. Throws
 // UserError for more than kMostPoints.
 template <typename Options>
 std::vector<Options> points_of(const Options& asked);
@@ -68,7 +66,7 @@ std::vector<Options> points_of(const Options& asked);
 // Throws UserError if there is an axis: the command answers one question at a time.
 void require_no_axes(const Asked& asked, const std::string& command);
 
-// --machine, --set and --scale. `several`: they may have several values.
+// --machine, --set and --scale. `several`: each may have several values.
 void add_machine_options(CLI::App& app, Asked& asked, bool several);
 
 // --set and --scale alone.

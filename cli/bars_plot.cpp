@@ -24,11 +24,12 @@ constexpr double kBarRow = 34;
 constexpr double kBarThick = 22;
 constexpr double kBarsFoot = 90;
 
-// Useful parts cool, taxes warm; Okabe and Ito, as svg.hpp has them, with their yellow, and a grey.
+// Cool colours for useful parts, warm colours for taxes; Okabe and Ito as in svg.hpp, with their yellow, and
+// a grey.
 constexpr std::array<std::string_view, 8> kPartColours{"#0072B2", "#56B4E9", "#009E73", "#E69F00",
                                                        "#D55E00", "#CC79A7", "#F0E442", "#999999"};
 
-// 1, 2 or 5 times a power of ten, of which four to ten fit into the range.
+// 1, 2 or 5 times a power of ten, with four to ten steps in the range.
 double tick_step(double highest) {
   const double power = std::pow(10.0, std::floor(std::log10(highest)));
   const double lead = highest / power;

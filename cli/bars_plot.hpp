@@ -1,5 +1,5 @@
-// Times as stacked horizontal bars, one a row, as SVG: what each consists of, its whole, and what is said of
-// it. The file needs nothing beside it.
+// Times as stacked horizontal bars, one per row, as SVG: the parts of each time, the total, and a remark. The
+// SVG file is self-contained.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The best of a search and its runner-up as one row: of several questions, of values of a sweep.
+// The best of a search and its runner-up as one row, for tables of several questions or of a sweep.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct Best {
   bool is_tie() const { return found->size() > 1 && judgement.tied_with[1] == 1; }
 };
 
-// `times` of the best stand behind its name; `mark` says what has to be known of it.
+// The times of the best stand behind its name; `mark` gives the remark on the row.
 Fields<Best> best_fields(const Fields<Ranked>& times, std::string (*mark)(const Best&));
 
 }  // namespace tritax::cli

@@ -35,10 +35,10 @@ using nlohmann::ordered_json;
 struct CalibrateArguments {
   std::string output;
   std::vector<std::string> microbench;  // empty: run them
-  std::vector<std::string> grid_model;  // runs; empty: a machine is calibrated
+  std::vector<std::string> grid_model;  // runs; empty: calibrate a machine
   std::string machine = "h200-4";
-  Asked asked;       // the changes of the machine
-  std::string name;  // "" keeps the base's
+  Asked asked;       // changes of the machine
+  std::string name;  // "": the base's name
   std::string commit;
   std::optional<int> threads;
   OutputOptions tables;
@@ -66,7 +66,7 @@ std::string run_microbenchmarks(const CalibrateArguments& options) {
 #endif
 }
 
-// Those that are determined, or that are not; without a choice all, and a column that says which they are.
+// Determined parameters, or the others; without a choice all parameters, with a column that marks them.
 Table parameter_table(const Calibration& calibration, std::optional<bool> determined) {
   Table table{{{"parameter", "parameter"},
                {"old", "old"},
@@ -92,7 +92,7 @@ Table parameter_table(const Calibration& calibration, std::optional<bool> determ
   return table;
 }
 
-// How well the calibrated machine explains the rows of one kind, fitted or not.
+// Errors of the calibrated machine on the rows of one kind, fitted or not.
 struct KindErrors {
   std::string group;
   std::string name;
@@ -190,8 +190,7 @@ void require_printable_name(const std::string& name) {
       fmt::format("--name: control character 0x{:02x}; leave it out", static_cast<unsigned char>(name[at])));
 }
 
-// The machine may be brought up to date, but rows that were measured are not replaced by what follows from
-// them.
+// The machine file may be updated, but measured rows are not replaced by rows derived from them.
 void refuse_measured_rows(const CalibrateArguments& options) {
   for (const std::string& rows : options.microbench) {
     std::error_code unknown;
@@ -232,7 +231,7 @@ int run(const CalibrateArguments& options) {
   watched.simulated = [&progress](std::uint64_t simulations) { progress.update(simulations, 0); };
   Calibration calibration = calibrate(base, table, options.name.empty() ? base.name : options.name, watched);
   progress.clear();
-  // Those were of the base.
+  // The doubts belong to the base machine.
   calibration.machine.doubts.clear();
   const std::string text = write_machine(
       calibration.machine, fmt::format("{}. Written by tritax calibrate; format: docs/machines.md.",

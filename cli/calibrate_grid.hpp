@@ -1,4 +1,4 @@
-// `tritax calibrate --grid-model`: the four constants of grid models from runs.
+// `tritax calibrate --grid-model`: fits the four constants of grid models to runs.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace tritax::cli {
 struct GridCalibration {
   std::vector<std::string> files;  // CSV of `tritax measure`, or scenarios (TOML, or a shipped name)
   std::string output;              // the models (JSON); "-": standard output
-  std::string machine;             // what their names are of
+  std::string machine;             // machine in the names of the models
   std::optional<int> threads;
   OutputOptions tables;
 };

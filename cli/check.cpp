@@ -1,4 +1,4 @@
-// tritax check: what is wrong with a schedule, each finding with kernel, workgroup and operation.
+// tritax check: faults of a schedule, each with kernel, workgroup and operation.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -34,7 +34,7 @@ struct CheckArguments {
   std::optional<std::int64_t> seed;  // of the numbers of `execute`
 };
 
-// What is wrong with a schedule, in the words of the reports.
+// A fault of a schedule, in the words of the reports.
 struct Fault {
   std::string kind;
   std::string where;
@@ -42,7 +42,7 @@ struct Fault {
   std::size_t count = 1;  // places
 };
 
-// Of a multiplication and an addition, on one core; more takes minutes.
+// Limit of flops (multiplications and additions) on one core; more takes minutes.
 constexpr double kMostFlops = 4e11;
 
 double flops_of(const Schedule& schedule) {
@@ -53,8 +53,8 @@ double flops_of(const Schedule& schedule) {
   return flops;
 }
 
-// What executing a sound schedule on random numbers shows: reads that nothing orders, results that are not
-// those of its reference.
+// Executes a sound schedule on random numbers: finds unordered reads, and results that differ from the
+// reference.
 std::vector<Fault> execute(const Schedule& schedule, const Machine& machine, std::uint64_t seed) {
   if (schedule.reference.empty()) {
     throw UserError(
@@ -84,7 +84,7 @@ std::vector<Fault> execute(const Schedule& schedule, const Machine& machine, std
 struct Checked {
   Subject subject;
   std::vector<Fault> faults;
-  std::optional<LaunchOrders> orders;  // of what is sound on a machine
+  std::optional<LaunchOrders> orders;  // launch orders of a schedule that is sound on a machine
 };
 
 std::vector<Fault> faults_of(const std::vector<Finding>& findings) {
@@ -113,7 +113,7 @@ Checked check_source(const Source& source, const CheckArguments& options) {
   Subject subject = load_subject(source, false);
   LaunchOrders orders = LaunchOrders::one;
   std::vector<Fault> faults = faults_of(check_schedule(subject.schedule));
-  // Resources of a schedule with dangling references mean nothing.
+  // With dangling references, the resources of a schedule are meaningless.
   if (faults.empty()) {
     faults = faults_of(check_schedule_on(subject.schedule, subject.machine, 20, &orders));
   }
@@ -123,7 +123,7 @@ Checked check_source(const Source& source, const CheckArguments& options) {
   return {std::move(subject), std::move(faults), orders};
 }
 
-// How far "sound" reaches.
+// The scope of "sound" in the message.
 std::string reach_of(const Checked& checked, bool executed) {
   std::string text;
   if (!checked.orders) return "; give --machine to check resources as well";

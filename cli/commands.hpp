@@ -1,7 +1,8 @@
 // The commands of `tritax`, one file each. A command declares its options on the program's CLI::App and
-// returns what runs it: parse, call the library, print. Its help text is the source of docs/cli.md.
+// returns a function that runs it: parse, call the library, print. Its help text is the source of
+// docs/cli.md.
 //
-// Commands on a problem have the options of one workload, the one that --workload names.
+// Commands on a problem have the options of one workload, given by --workload.
 #pragma once
 
 #include <functional>

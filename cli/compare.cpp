@@ -1,4 +1,5 @@
-// tritax compare: two results beside each other, what got slower, and by which part of the critical path.
+// tritax compare: two results side by side: the rows that got slower, and the responsible part of the
+// critical path.
 #include "sim/study/compare.hpp"
 
 #include <fmt/format.h>
@@ -27,7 +28,7 @@ struct CompareArguments {
   std::string after;
 };
 
-// One line a row: both times, and the parts that make up most of the change.
+// One line per row: both times, and the parts with most of the change.
 Table comparison_table(const ResultComparison& comparison) {
   Table table{{{"id", "run"},
                {"before_us", "before", "us"},
@@ -57,7 +58,7 @@ Table part_change_table(const RowComparison& row) {
   return table;
 }
 
-// What all rows differ in alike is said once: "machine mi300x-8 -> h200-8".
+// Differences common to all rows are printed once: "machine mi300x-8 -> h200-8".
 std::vector<std::string> common_differences(const ResultComparison& comparison) {
   std::vector<std::string> texts;
   for (const Difference& one : comparison.rows.front().differences) {
@@ -72,7 +73,7 @@ std::vector<std::string> common_differences(const ResultComparison& comparison) 
   return texts;
 }
 
-// How many got slower, and which one most of all.
+// Number of slower rows, and the row with the largest slowdown.
 std::string describe_all(const ResultComparison& comparison) {
   std::size_t slower = 0;
   std::size_t equal = 0;

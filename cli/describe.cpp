@@ -1,5 +1,5 @@
-// tritax describe: the program for shells, which complete its commands and options, and for `man`; all from
-// the tables that --help is made of.
+// tritax describe: a description of the program for shells, which complete its commands and options, and for
+// `man`, from the same tables as --help.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -31,10 +31,10 @@ namespace tritax::cli {
 namespace {
 
 struct DescribedOption {
-  std::string name;    // "--machine"; of positionals "FILE"
+  std::string name;    // "--machine"; "FILE" for positionals
   std::string others;  // further spellings: "-o"
   std::string help;
-  std::string form;  // "NAME|FILE"; "" of flags
+  std::string form;  // "NAME|FILE"; "" for flags
   bool positional = false;
 };
 
@@ -62,7 +62,7 @@ DescribedOption described(const CLI::Option& option) {
   return one;
 }
 
-// Adds what is not there yet: commands have other options with another workload.
+// Adds options that are missing: commands have other options with another workload.
 void add_described(std::vector<DescribedCommand>& commands, const CLI::App& app, const std::string& path) {
   auto found = std::find_if(commands.begin(), commands.end(),
                             [&](const DescribedCommand& one) { return one.path == path; });
@@ -78,7 +78,7 @@ void add_described(std::vector<DescribedCommand>& commands, const CLI::App& app,
     add_described(commands, *below, path.empty() ? below->get_name() : path + ' ' + below->get_name());
 }
 
-// The first is the program itself.
+// All commands; the first entry is the program itself.
 std::vector<DescribedCommand> described_commands() {
   std::vector<DescribedCommand> commands;
   for (const Workload* workload : workloads()) {
@@ -88,7 +88,7 @@ std::vector<DescribedCommand> described_commands() {
   return commands;
 }
 
-// What may stand behind options that name something.
+// Known values of options that name something.
 std::map<std::string, std::vector<std::string>> known_values() {
   std::map<std::string, std::vector<std::string>> values;
   std::vector<std::string>& patterns = values["--pattern"];
@@ -106,7 +106,7 @@ std::map<std::string, std::vector<std::string>> known_values() {
   return values;
 }
 
-// Words below `path`: "report" has "advise".
+// Command words below `path`: "report" has "advise".
 std::vector<std::string> below(const std::vector<DescribedCommand>& commands, const std::string& path) {
   std::vector<std::string> names;
   const std::string prefix = path.empty() ? "" : path + ' ';
@@ -178,7 +178,7 @@ std::string replaced(std::string text, const std::vector<std::pair<std::string, 
   return text;
 }
 
-// Of _arguments, in single quotes.
+// Text for _arguments, in single quotes.
 std::string zsh_quoted(const std::string& text) {
   return replaced(text,
                   {{"\\", "\\\\"}, {"'", "'\\''"}, {"[", "\\["}, {"]", "\\]"}, {":", "\\:"}, {"\n", " "}});

@@ -1,4 +1,4 @@
-// Refuses what would be simulated for longer than anybody waits, before it begins.
+// Refuses simulations that would take too long, before they begin.
 #pragma once
 
 #include <atomic>
@@ -16,19 +16,19 @@ class App;
 
 namespace tritax::cli {
 
-// Of one schedule, all its runs together; a minute or less on one core.
+// Limit for all runs of one schedule together; a minute or less on one core.
 inline constexpr std::int64_t kUsualMaxOperations = 32'000'000;
 
 // --max-operations.
 void add_max_operations_option(CLI::App& app, std::optional<std::int64_t>& most);
 
 // Throws UserError with the number of operations (model/schedule/operations.hpp) if `runs` runs of the
-// schedule have more than `most`, or than the usual limit where nobody gave one. `fewer`: what else would
-// help.
+// schedule have more than `most`, or than the usual limit without `most`. `fewer`: other ways to reduce the
+// number.
 void require_effort(const Schedule& schedule, int runs, const std::optional<std::int64_t>& most,
                     std::string_view fewer);
 
-// Moves a progress bar on with the operations of the simulations that it observes, on any thread.
+// Advances a progress bar by the operations of the simulations that it observes, on any thread.
 class ProgressOfOperations final : public SimulationObserver {
  public:
   explicit ProgressOfOperations(Progress& bar) : bar_(bar) {}

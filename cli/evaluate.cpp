@@ -1,4 +1,4 @@
-// tritax evaluate: one candidate a line in, its time or what is wrong with it a line out.
+// tritax evaluate: reads one candidate per line, and prints its time or its error as one line.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

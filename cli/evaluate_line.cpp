@@ -31,7 +31,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const std::string kLine = "line";  // what messages of the JSON reader begin with
+const std::string kLine = "line";  // prefix of messages of the JSON reader
 constexpr std::array<std::string_view, 8> kLineKeys{"id",      "machine", "workload", "pattern",
                                                     "problem", "knobs",   "schedule", "seed"};
 constexpr std::size_t kLongestId = 200;
@@ -40,7 +40,7 @@ std::string spelt(const ordered_json& answer) {
   return answer.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-// A value of a field or knob as the options spell it.
+// A value of a field or knob in the spelling of the options.
 std::string value_as_option(const nlohmann::json& value, const std::string& place) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
@@ -56,7 +56,7 @@ std::string value_as_option(const nlohmann::json& value, const std::string& plac
   return fmt::format("{}", fmt::join(parts, "x"));
 }
 
-// Gives `values` what the object behind `key` holds.
+// Sets `values` from the object under `key`.
 void give_all(const nlohmann::json& candidate, const char* key, Values& values) {
   if (!candidate.contains(key)) return;
   std::vector<std::string_view> names;
@@ -82,7 +82,7 @@ std::string text_or(const nlohmann::json& candidate, const char* key, const std:
   return JsonValue(candidate, kLine).at(key).string();
 }
 
-// What tells the answers apart, as the line has it.
+// The id of the line, which identifies its answer.
 std::optional<nlohmann::json> id_of_line(const nlohmann::json& candidate) {
   if (!candidate.is_object() || !candidate.contains("id")) return std::nullopt;
   const nlohmann::json& id = candidate.at("id");
@@ -122,7 +122,7 @@ LineEvaluator::LineEvaluator(LineDefaults defaults) : defaults_(std::move(defaul
   machines_.emplace(defaults_.machine, find_machine_option(defaults_.machine, defaults_.changes));
 }
 
-// Files are the command line's to name: one of a line might be the very stream that lines come from.
+// Lines cannot name files, only the command line can: a file of a line might be the very stream of the lines.
 const Machine& LineEvaluator::machine_of(const nlohmann::json& candidate) {
   const std::string name = text_or(candidate, "machine", defaults_.machine);
   if (name.empty()) throw UserError("machine: missing; name one, or give --machine for all lines");

@@ -1,11 +1,11 @@
-// One candidate a line, for programs that search: what `tritax evaluate --stdin` answers.
+// Answers of `tritax evaluate --stdin`: one candidate per line, for search programs.
 //
 //   {"id": 7, "problem": {"m": 8192, "n": 4608, "k": 36864}, "pattern": "producer-consumer",
 //    "knobs": {"tile": "256x256x64", "comm_cus": 48}}
 //   {"id":7,"time_us":1234.5,"bound_us":1100.2,"operations":9216,"critical_path":{"compute_us":…}}
 //   {"id":7,"invalid":"knobs.tile: 7 is out of range; …"}
 //
-// Whatever the line is, the answer is one line and one of these two. Equal lines have equal answers.
+// The answer to any line is one line, of one of these two forms. Equal lines have equal answers.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@
 
 namespace tritax::cli {
 
-// What lines need not say.
+// Defaults of lines.
 struct LineDefaults {
   const Workload* workload = nullptr;
   std::string machine;                   // name or file; "": every line names one
@@ -41,7 +41,7 @@ class LineEvaluator {
   // Throws UserError when the machine of the defaults cannot be read.
   explicit LineEvaluator(LineDefaults defaults);
 
-  // Without the newline.
+  // The answer, without a newline.
   std::string answer(std::string_view line);
 
  private:
@@ -50,20 +50,20 @@ class LineEvaluator {
   nlohmann::ordered_json evaluate(const nlohmann::json& candidate);
 
   LineDefaults defaults_;
-  std::map<std::string, Machine> machines_;  // those that lines have named
+  std::map<std::string, Machine> machines_;  // named by lines
 };
 
-// What "workload", "problem", "pattern" and "knobs" of a line say; of the workload `usual` where it names
-// none. Throws UserError.
+// The scenario of "workload", "problem", "pattern" and "knobs" of a line; `usual` where the line names no
+// workload. Throws UserError.
 Scenario scenario_of_line(const nlohmann::json& candidate, const Workload& usual, const Machine& machine);
 
 // The answer to a schedule: "time_us", "bound_us", "operations", "critical_path". Throws UserError for more
-// operations than `max_operations`, or than usual where nobody gave any, and what `simulate` throws.
+// operations than `max_operations`, or than the usual limit without it, and all errors of `simulate`.
 nlohmann::ordered_json time_of(const Schedule& schedule, const Machine& machine,
                                const SimulationOptions& options,
                                const std::optional<std::int64_t>& max_operations);
 
-// As LineEvaluator::answer says that there is none.
+// The line of LineEvaluator::answer for an invalid candidate.
 std::string invalid_line(const std::string& reason);
 
 // A schedule of 10,000 operations is one or two MB.
@@ -71,8 +71,8 @@ inline constexpr std::size_t kLongestLine = std::size_t{64} << 20;
 
 enum class LineRead { read, too_long, end };
 
-// The next line without its end, whatever bytes it has. Of one that is longer than `longest` nothing is kept,
-// and all of it is passed over. The last one may lack its newline.
+// The next line without its end, with any bytes. A line longer than `longest` is skipped, and nothing of it
+// is kept. The last line may lack its newline.
 LineRead read_line(std::istream& in, std::size_t longest, std::string& line);
 
 }  // namespace tritax::cli

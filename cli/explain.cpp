@@ -1,4 +1,4 @@
-// tritax explain: where the time of a run goes, and which inputs it does not depend on.
+// tritax explain: the account of a run's time, and the inputs that have no effect on it.
 #include "sim/study/explain.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ struct ExplainArguments {
   std::optional<std::int64_t> seed;
   std::optional<int> threads;
   bool counterfactual = false;
-  std::string level;  // "": that of tiles
+  std::string level;  // "": the level of tiles
 };
 
 double change_percent(const Variation& variation, double makespan_ns) {
@@ -40,7 +40,7 @@ double change_percent(const Variation& variation, double makespan_ns) {
 
 enum class Shown { all, that_ran };
 
-// One line a variation of an input.
+// One line per variation of an input.
 Table variation_table(const std::vector<Sensitivity>& inputs, double makespan_ns, Shown shown) {
   Table table{{{"input", "input"},
                {"value", "value"},
@@ -66,7 +66,7 @@ std::string names_of(const std::vector<Sensitivity>& inputs) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Single values that could not be run, of inputs that others could be run of.
+// Values that could not be run, of inputs with other values that could.
 void print_obstacles(const Explanation& explanation, const Outputs& outputs) {
   std::string lines;
   for (const auto* inputs : {&explanation.with_effect, &explanation.without_effect}) {
@@ -82,7 +82,7 @@ void print_obstacles(const Explanation& explanation, const Outputs& outputs) {
   outputs.print(fmt::format("\n{}\n{}", styled("Values that cannot be run", Style::bold), lines));
 }
 
-// How much of a GPU's communication goes on beside its products, and of which part of the run it does what.
+// Overlap of a GPU's communication with its products, and the share of the run for each kind of work.
 Table overlap_table(const std::vector<Overlap>& overlaps, double run_ns) {
   Table table{{{"gpu", "GPU"},
                {"computing_us", "computing", "us"},
@@ -104,7 +104,7 @@ Table overlap_table(const std::vector<Overlap>& overlaps, double run_ns) {
   return table;
 }
 
-// What a GPU waits for while it neither computes nor communicates.
+// Causes of waiting while a GPU neither computes nor communicates.
 Table idle_table(const std::vector<Overlap>& overlaps) {
   Table table{{{"gpu", "GPU"},
                {"idle_us", "neither", "us"},

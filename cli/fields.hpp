@@ -11,21 +11,21 @@
 
 namespace tritax::cli {
 
-// A value as all that is printed has it: times in microseconds.
+// A value in printed form: times in microseconds.
 FieldValue printed(const FieldInfo& field, FieldValue value);
 
-// "" under a heading of a text, and truths in words.
+// "" under a heading of a text; booleans in words.
 Cell cell_of(const FieldValue& value);
 
 Column column_of(const FieldInfo& field);
 
-// Puts one printed value where it belongs in JSON.
+// Puts one printed value at its place in JSON.
 void put(nlohmann::ordered_json& json, const FieldInfo& field, const FieldValue& value);
 
-// Whether some row has more than nothing.
+// Whether any cell is not empty.
 bool is_any(const std::vector<Cell>& cells);
 
-// Columns and rows of what shows there: shown::kText or shown::kCsv.
+// Columns and rows of the fields that show at `place`: shown::kText or shown::kCsv.
 template <typename Record>
 Table table_of(const Fields<Record>& fields, const std::vector<Record>& records, unsigned place) {
   Table table;
@@ -41,7 +41,7 @@ Table table_of(const Fields<Record>& fields, const std::vector<Record>& records,
   return table;
 }
 
-// Adds what shows in JSON, or in another place whose answers are JSON.
+// Adds the fields that show in JSON, or in another place with JSON answers.
 template <typename Record>
 void put_fields(nlohmann::ordered_json& json, const Fields<Record>& fields, const Record& record,
                 unsigned place = shown::kJson) {

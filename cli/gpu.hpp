@@ -1,5 +1,6 @@
-// What commands that need GPUs share. The program has them in every build, so that help and scripts are the
-// same; TRITAX_WITH_GPU is defined when the backend is linked in (cmake -DTRITAX_GPU=amd or nvidia).
+// Common part of commands that need GPUs. Every build of the program has these commands, so that help and
+// scripts are the same; TRITAX_WITH_GPU is defined when the backend is linked in (cmake -DTRITAX_GPU=amd or
+// nvidia).
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,4 @@
-// tritax import: what other tools have written, as files of Tritax: a trace of a run as scenarios, a topology
-// as a machine.
+// tritax import: converts files of other tools: a trace of a run to scenarios, a topology to a machine.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -40,7 +39,7 @@ struct ImportArguments {
   OutputOptions tables;
 };
 
-// Writes the file, or to standard output; opened before the work starts.
+// The output: a file, or standard output; opened before the work starts.
 class Imported {
  public:
   Imported(const ImportArguments& options, OutputKind kind)

@@ -15,7 +15,7 @@ namespace tritax::cli {
 
 namespace {
 
-// A signal handler can reach nothing but global state; it may use only lock-free atomics, unlink and _exit.
+// A signal handler can reach only global state, and may use only lock-free atomics, unlink and _exit.
 struct DoomedFile {
   std::atomic<bool> in_use{false};
   std::array<char, PATH_MAX> path{};
@@ -25,7 +25,8 @@ std::atomic<bool> work_is_interruptible{false};
 std::atomic<bool> stop_requested{false};
 std::atomic<int> stopped_by{SIGINT};
 
-// `timeout` and some shells send one interrupt to the process and to its group; that is not a second Ctrl-C.
+// `timeout` and some shells send one interrupt both to the process and to its group; the repetition is no
+// second Ctrl-C.
 constexpr std::int64_t kOneInterruptMs = 300;
 std::atomic<std::int64_t> first_interrupt_ms{0};  // 0: none yet
 
@@ -35,7 +36,7 @@ std::int64_t now_ms() {
   return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// True if the work that goes on will stop by itself.
+// Whether the running work will stop by itself.
 bool leave_to_work(int signal) {
   if (!work_is_interruptible.load()) {
     return false;
@@ -77,13 +78,13 @@ void install_interrupt_handler() {
   sigaction(SIGABRT, &action, nullptr);
   struct sigaction hang_up {};
   sigaction(SIGHUP, nullptr, &hang_up);
-  if (hang_up.sa_handler != SIG_IGN) {  // `nohup` wants it ignored
+  if (hang_up.sa_handler != SIG_IGN) {  // `nohup` ignores it on purpose
     sigaction(SIGHUP, &action, nullptr);
   }
-  // Not SIG_IGN, which a program that `measure` starts would inherit.
+  // Not SIG_IGN, because a program that `measure` starts would inherit it.
   action.sa_handler = [](int) {};
   sigaction(SIGPIPE, &action, nullptr);
-  sigaction(SIGXFSZ, &action, nullptr);  // the write fails instead, and is told of
+  sigaction(SIGXFSZ, &action, nullptr);  // the write then fails with an error
 }
 
 InterruptibleWork::InterruptibleWork() {

@@ -1,10 +1,10 @@
-// What Ctrl-C and SIGTERM do.
+// Handling of Ctrl-C and SIGTERM.
 //
-// By default they remove unfinished output files and end the program with code 130 or 143 at once. While an
-// `InterruptibleWork` lives, the first of them only raises its flag, so that a search can stop and print the
-// best so far; the second ends the program. SIGHUP always ends it, and leaves no unfinished file either.
-// SIGPIPE does not end it: see write_standard_output(). A failed assertion, and whatever else aborts, ends it
-// with code 1 and leaves no unfinished file; what failed has been printed by then.
+// By default both remove unfinished output files and end the program with code 130 or 143 at once. While an
+// `InterruptibleWork` lives, the first signal only raises its flag, so that a search can stop and print the
+// best result so far; the second signal ends the program. SIGHUP always ends the program, without unfinished
+// files. SIGPIPE does not end it: see write_standard_output(). A failed assertion, or another abort, ends the
+// program with code 1 after its message, without unfinished files.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@
 namespace tritax::cli {
 
 inline constexpr int kDefectExitCode = 1;
-inline constexpr int kNobodyReadsExitCode = 141;  // 128 + SIGPIPE, likewise
+inline constexpr int kNobodyReadsExitCode = 141;  // 128 + SIGPIPE, as shells report it
 
-// 130 after Ctrl-C, 143 after SIGTERM: 128 and the signal, as shells report it.
+// 130 after Ctrl-C, 143 after SIGTERM: 128 plus the signal, as shells report it.
 int interrupted_exit_code();
 
 // Call once, before anything else.
@@ -36,8 +36,8 @@ class InterruptibleWork {
   bool interrupted() const { return flag().load(); }
 };
 
-// Names a file that Ctrl-C removes before the program ends, and forgets it again. At most `kMaxDoomedFiles`
-// at a time; returns a slot for `spare_file`.
+// Names a file that Ctrl-C removes before the program ends; spare_file() forgets it. At most
+// `kMaxDoomedFiles` at a time; returns a slot for `spare_file`.
 inline constexpr int kMaxDoomedFiles = 8;
 int doom_file(const std::string& path);
 void spare_file(int slot);

@@ -1,5 +1,5 @@
 // tritax layer: the products of a language model's layer on several GPUs, each with its communication, and
-// where it pays to fuse the two.
+// the steps where fusing both pays.
 #include "sim/study/layer.hpp"
 
 #include <fmt/format.h>
@@ -59,15 +59,15 @@ struct LayerArguments {
   const Selector* selector = nullptr;  // null: by the phase
 };
 
-// What is asked, and the answers so far.
+// The questions, and the answers so far.
 struct Study {
   LanguageModel model;
   DType dtype = DType::bf16;
   Deployment deployment;
   Machine machine;
   Layers layers;
-  std::vector<Question> questions;  // one a step
-  std::vector<StepAnswer> answers;  // likewise, all unless interrupted
+  std::vector<Question> questions;  // one per step
+  std::vector<StepAnswer> answers;  // one per step; all unless interrupted
 
   bool complete() const { return answers.size() == questions.size(); }
 };
@@ -135,7 +135,7 @@ Study study_of(const LayerArguments& options) {
   return study;
 }
 
-// A search of the large products of prefill takes minutes.
+// Selector by phase, because a search of the large products of prefill takes minutes.
 const Selector& selector_of(const LayerArguments& options, Phase phase) {
   if (options.selector != nullptr) return *options.selector;
   return phase == Phase::decode ? selectors().front() : find_selector("bounds", "--selector");
@@ -150,7 +150,7 @@ void answer(Study& study, const LayerArguments& options, const InterruptibleWork
   search_options.stop = &work.flag();
   for (const Question& question : study.questions) {
     Advice advice = search(question, search_options, fmt::format("{}, candidates", question.id));
-    if (advice.interrupted) return;  // the best so far are not the best
+    if (advice.interrupted) return;  // the best so far need not be the best of all
     study.answers.push_back(with_place(
         question.place, [&] { return judge(question.problem, std::move(advice), question.machine); }));
   }
@@ -262,7 +262,7 @@ Table csv_table(const Study& study, const LayerArguments& options) {
   return records.table();
 }
 
-// Behind its fields what is no field: the times of all patterns.
+// Adds, behind the fields, the times of all patterns.
 ordered_json step_json(const LayerStep& step) {
   ordered_json json = json_of(layer_step_fields(), step);
   if (step.answer == nullptr) return json;

@@ -168,8 +168,8 @@ void add_step_json(const KStep& step, const StepOrder& order, const StepTime& ti
                    {"order", std::move(names)}};
 }
 
-// The list schedule of a step that begins the next turn in this one: of a matmul its first reads, of
-// attention its scores.
+// The list schedule of a step that begins the next turn early: a matmul with its first reads, attention with
+// its scores.
 struct Ahead {
   std::string text;
   std::string key;

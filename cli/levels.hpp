@@ -1,4 +1,4 @@
-// tritax explain --level: the kernels of a run below the tile.
+// tritax explain --level: the kernels of a run below the tile level.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@ namespace tritax::cli {
 
 enum class Level { tile, wave, instruction };
 
-// One of those below the tile. Throws UserError for what is neither.
+// A level below the tile. Throws UserError for other names.
 Level parse_level(std::string_view name);
 
-// How the tiles of the subject's kernels lower to waves, or down to instructions and their schedule, as
-// tables and in the other forms that were asked for. Throws UserError if nothing of it multiplies.
+// Shows how the tiles of the subject's kernels lower to waves, or to instructions and their schedule, as
+// tables and in the requested output forms. Throws UserError if no kernel multiplies.
 void show_levels(const Subject& subject, Level level, Outputs& outputs);
 
 }  // namespace tritax::cli

@@ -1,4 +1,4 @@
-// A machine as JSON: what it is, and every parameter with unit, origin and source.
+// A machine as JSON: its description, and every parameter with unit, origin and source.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,7 +8,7 @@
 
 namespace tritax::cli {
 
-// "calibrated", as machine files say it.
+// "calibrated", as in machine files.
 std::string provenance_name(Provenance how);
 
 nlohmann::ordered_json machine_json(const Machine& machine);

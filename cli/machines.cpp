@@ -1,4 +1,5 @@
-// tritax machines: lists the shipped machines, or every parameter of one with unit, origin and source.
+// tritax machines: lists the shipped machines, or every parameter of one machine with unit, origin and
+// source.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,7 +26,7 @@ using nlohmann::ordered_json;
 
 struct MachinesArguments {
   OutputOptions output;
-  Asked asked;  // the machine of `show` and its changes; "" lists all
+  Asked asked;  // machine of `show` and its changes; "": list all
   bool toml = false;
 };
 
@@ -69,7 +70,7 @@ void list_machines(Outputs& outputs) {
   outputs.json({{"schema", "tritax.machines/1"}, {"version", version()}, {"machines", machines}});
 }
 
-// A file of its own, with no base, that reads back to the same machine.
+// A complete machine file without a base; reading it gives the same machine.
 void write_toml(const Machine& machine) {
   std::string head =
       fmt::format("{}. Written by tritax {}; format: docs/machines.md.", machine.file, version());
@@ -79,7 +80,7 @@ void write_toml(const Machine& machine) {
   write_standard_output(write_machine(named, head));
 }
 
-// Which calls of the libraries were measured, and by whom: the remarks of each table.
+// The measured library calls and their sources: the remarks of each table.
 void print_tables(const Machine& machine, Outputs& outputs) {
   const auto print = [&](const std::string& name, std::string_view what, std::size_t rows,
                          const std::vector<std::string>& remarks) {

@@ -1,8 +1,8 @@
 // The `tritax` program: finds the command, runs it, turns errors into messages and exit codes.
 //
 //   0    done
-//   1    a defect of Tritax; a failed assertion too (interrupt.hpp)
-//   2    a mistake that the user can mend; one line on standard error says which
+//   1    a defect of Tritax, including a failed assertion (interrupt.hpp)
+//   2    a user error; one line on standard error explains it
 //   130  interrupted
 //   141  done, but the reader of standard output had gone
 
@@ -34,7 +34,7 @@
 namespace tritax::cli {
 namespace {
 
-// An empty value is mostly a shell variable that nobody set; without it the command would do something else.
+// Empty values come mostly from unset shell variables; the command would do something else without the value.
 void refuse_empty_arguments(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -50,7 +50,7 @@ void refuse_empty_arguments(int argc, char** argv) {
   }
 }
 
-// All that the command line gives to the command besides outputs may name a file that is read.
+// Values of all options but outputs: each may name a file that is read.
 std::vector<std::string> input_values(const CLI::App& program) {
   std::vector<std::string> values;
   for (const CLI::App* app = &program; app != nullptr;
@@ -93,7 +93,7 @@ int run(int argc, char** argv) {
   TRITAX_ASSERT(false, "the parser accepted a command line without a command");
 }
 
-// A file that takes the number of a closed standard stream would get that stream's text.
+// Without this, a file could get the number of a closed standard stream, and then the text for the stream.
 void fill_closed_streams() {
   if (fcntl(STDOUT_FILENO, F_GETFD) < 0) note_closed_standard_output();
   int descriptor = 0;
@@ -107,13 +107,13 @@ void fill_closed_streams() {
 namespace tritax::cli {
 namespace {
 
-// oneTBB says in words only that it got no thread.
+// Whether the error is oneTBB's lack of a thread, which only its text tells.
 bool lacks_threads(const std::exception& error) {
   return dynamic_cast<const std::system_error*>(&error) != nullptr ||
          std::string_view(error.what()).find("pthread_create") != std::string_view::npos;
 }
 
-// Says what went wrong; returns the exit code.
+// Prints the error; returns the exit code.
 int tell_failure(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
@@ -139,8 +139,8 @@ int tell_failure(const std::exception_ptr& failure) {
   }
 }
 
-// What threads of oneTBB throw where nothing can catch it, as when there is no memory for another thread.
-// Only the first that comes here is told.
+// Handles exceptions of oneTBB's threads that nothing can catch, for example without memory for another
+// thread. Only the first one is reported.
 [[noreturn]] void on_terminate() {
   static std::atomic<bool> is_told{false};
   const std::exception_ptr failure = std::current_exception();

@@ -1,4 +1,4 @@
-// tritax measure: the schedules that are simulated, run on the GPUs of this machine.
+// tritax measure: runs the simulated schedules on the GPUs of this machine.
 #include <CLI/CLI.hpp>
 #include <memory>
 

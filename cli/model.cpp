@@ -1,5 +1,5 @@
-// tritax model: prefill and decode of a whole language model on a node, by batch, context, tensor and expert
-// parallelism.
+// tritax model: prefill and decode of a whole language model on a node, over batch, context, tensor and
+// expert parallelism.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -95,8 +95,7 @@ std::vector<std::int64_t> gpus_asked(const std::string& text, const std::string&
   return counts;
 }
 
-// All combinations, the batch varying slowest. Experts are shared by as many GPUs as products where nobody
-// says.
+// All combinations; the batch varies slowest. By default experts are shared by as many GPUs as products.
 std::vector<ModelPoint> points_asked(const ModelArguments& options, const Machine& machine, bool experts) {
   const std::vector<std::int64_t> tps = options.tp.empty() ? std::vector<std::int64_t>{machine.gpu_count()}
                                                            : gpus_asked(options.tp, "--tp", machine);

@@ -20,7 +20,7 @@ using nlohmann::ordered_json;
 double model_ms(double ns) { return ns / 1e6; }
 double in_percent(double share) { return 100 * share; }
 
-// The block that fusing helps most, of those with that verdict; null where it helps none.
+// The block with this verdict that gains most from fusing; null if no block has the verdict.
 const BlockAnswer* most_gain(const PhaseAnswer& phase, Verdict verdict) {
   const BlockAnswer* most = nullptr;
   for (const BlockAnswer& block : phase.blocks) {
@@ -142,7 +142,7 @@ const Selector& selector_used(const Selector* asked, Phase phase) {
   return asked == nullptr ? usual_selector(phase) : *asked;
 }
 
-// "attention-out -1.2 to -3.4 % (two-shot, one-shot)" of every block where own kernels pay in some row.
+// "attention-out -1.2 to -3.4 % (two-shot, one-shot)" for every block where own kernels pay in some row.
 std::vector<std::string> gains_of(const ModelAnswers& answers, bool decode) {
   struct Gain {
     double least = -std::numeric_limits<double>::infinity();

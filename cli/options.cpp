@@ -41,7 +41,7 @@ std::vector<std::string_view> workload_names() {
 
 bool is_shape(const Spec& spec) { return spec.columns() > 1; }
 
-// "MxNxK" of a shape with the parts m, n and k.
+// "MxNxK" for a shape with the parts m, n and k.
 std::string form_of_shape(const Spec& spec) {
   std::string form;
   for (std::size_t part = 0; part < spec.columns(); ++part) {
@@ -67,7 +67,7 @@ std::string type_name(const Spec& spec) {
   return "NAME";
 }
 
-// The names that an option takes, where its help does not explain them one by one.
+// Names for an option, where its help does not explain them one by one.
 std::span<const std::string_view> names_to_list(const Spec& spec) {
   if (spec.kind == ValueKind::boolean) return switch_names();
   if (spec.kind != ValueKind::name) return {};
@@ -77,7 +77,7 @@ std::span<const std::string_view> names_to_list(const Spec& spec) {
   return explained ? std::span<const std::string_view>{} : spec.names;
 }
 
-// "default fp16" of a field that nobody has to give; empty where that goes without a number or name.
+// "default fp16" for an optional field; empty where the default is no number or name.
 std::string default_text(const Spec& spec) {
   const std::int64_t usual = spec.usual[0];
   if (spec.counts_gpus) return "default: all of the machine";
@@ -98,7 +98,7 @@ std::string help_of(const Spec& spec, const std::string& usual) {
   return usual.empty() ? help : fmt::format("{} ({})", help, usual);
 }
 
-// Which of the values of a question an option fills.
+// Selects the values of a question that an option fills.
 using Target = Values& (*)(Asked&);
 
 Values& fields_of(Asked& asked) { return asked.problem.values; }
@@ -110,7 +110,7 @@ std::string axis_name(const Spec& spec) {
   return option.substr(option.find_first_not_of('-'));
 }
 
-// An option that fills the columns of the spec with that number; several values are an axis.
+// An option that fills the columns of spec `index`; several values become an axis.
 void add_value(CLI::App& app, Asked& asked, Target target, std::size_t index, const std::string& help,
                const char* group) {
   const Spec& spec = target(asked).specs()[index];
@@ -148,7 +148,7 @@ void add_value(CLI::App& app, Asked& asked, Target target, std::size_t index, co
       text));
 }
 
-// The field before "=".
+// The field in front of "=".
 const Spec& swept_field(const Workload& workload, const std::string& text) {
   const std::string name = text.substr(0, text.find('='));
   std::vector<std::string> numbers;
@@ -166,7 +166,7 @@ const Spec& swept_field(const Workload& workload, const std::string& text) {
                               fmt::join(numbers, ", ")));
 }
 
-// Of "1:16384:x2".
+// Values of a range "1:16384:x2".
 std::vector<std::int64_t> values_of_range(const std::string& text, const Spec& field) {
   const std::size_t begin = text.find('=') + 1;
   const std::size_t middle = text.find(':', begin);
@@ -200,7 +200,7 @@ std::vector<std::int64_t> values_of_range(const std::string& text, const Spec& f
   return values;
 }
 
-// Given alone it is on; "=off" takes back what a scenario has.
+// The flag alone means on; "=off" overrides a scenario.
 void add_switch(CLI::App& app, Asked& asked, std::size_t index) {
   const Spec& spec = asked.pins.specs()[index];
   std::string help(spec.help);
@@ -327,7 +327,7 @@ Problem problem_on(Problem problem, const Machine& machine, std::optional<std::i
                                   machine.gpu_count()));
     }
   }
-  if (options.empty()) {  // nothing is required: what was given is to blame
+  if (options.empty()) {  // no option is required: the given input is the error
     for (const Spec& spec : problem.workload->fields) {
       if (problem.values.given(spec.column(0))) options.push_back(spec.option_name());
     }
@@ -413,7 +413,7 @@ Values pins_of(const Workload& workload, const Values& pins, const std::string& 
 }
 
 void require_each_once(const std::vector<std::string>& files, std::string_view flag) {
-  std::error_code unknown;  // a file that is not there is refused where it is read
+  std::error_code unknown;  // a missing file is refused when it is read
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (files[i] != files[j] && !std::filesystem::equivalent(files[i], files[j], unknown)) continue;

@@ -25,12 +25,12 @@ namespace tritax::cli {
 
 namespace {
 
-bool reader_has_gone = false;     // of standard output, a pipe
+bool reader_has_gone = false;     // reader of standard output, a pipe
 bool output_is_closed = false;    // standard output
-bool output_was_missed = false;   // something was to go there
-std::vector<std::string> inputs;  // of the command, resolved
+bool output_was_missed = false;   // text for it was dropped
+std::vector<std::string> inputs;  // files that the command reads, resolved
 
-// A file that is written whole under another name.
+// A file that is written completely under a temporary name.
 struct WrittenFile {
   std::string flag;
   std::string temporary;
@@ -40,7 +40,7 @@ struct WrittenFile {
 };
 std::vector<WrittenFile> written_files;
 
-// What this program is writing: resolved path and flag.
+// Current outputs: resolved path and flag.
 std::map<std::string, std::string>& open_outputs() {
   static std::map<std::string, std::string> outputs;
   return outputs;
@@ -50,16 +50,16 @@ std::map<std::string, std::string>& open_outputs() {
   throw UserError(fmt::format("{}: cannot write '{}': {}", flag, path, reason));
 }
 
-// `--json scenario.toml` is a forgotten file name: it would replace the input by the output.
+// `--json scenario.toml` is a forgotten file name, and would replace the input by the output.
 void refuse_input_format(const std::string& flag, const std::string& path) {
   if (path.size() > 5 && path.ends_with(".toml")) {
     refuse(flag, path, fmt::format("this is an input file; give '{0} -' or '{0} FILE'", flag));
   }
 }
 
-// The file that a symbolic link leads to, whether it is there or not; nothing where links lead to each other.
+// The target of a symbolic link, existing or not; none for a cycle of links.
 std::optional<std::filesystem::path> followed(std::filesystem::path path) {
-  constexpr int kMostLinks = 40;  // as Linux follows
+  constexpr int kMostLinks = 40;  // the limit of Linux
   std::error_code error;
   for (int i = 0; i < kMostLinks; ++i) {
     if (!std::filesystem::is_symlink(path, error)) return path;
@@ -72,13 +72,13 @@ std::optional<std::filesystem::path> followed(std::filesystem::path path) {
 
 std::string resolved(const std::string& path) {
   std::error_code error;
-  // Absolute first: of a relative path that does not exist, nothing would be resolved.
+  // Made absolute first, because nothing is resolved of a relative path that does not exist.
   const std::filesystem::path target =
       std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
   return error ? path : target.string();
 }
 
-// `--measured m.csv --csv m.csv` would replace the measurements. A machine file may be brought up to date.
+// `--measured m.csv --csv m.csv` would replace the measurements. A machine file may be updated.
 void refuse_input(const std::string& flag, const std::string& path, OutputKind kind) {
   if (kind != OutputKind::scenario_file && std::filesystem::path(path).extension() == ".toml") return;
   if (std::find(inputs.begin(), inputs.end(), resolved(path)) != inputs.end()) {
@@ -124,8 +124,8 @@ OutputFile::OutputFile(std::string path, const std::string& flag, OutputKind kin
   owns_path_ = true;
 }
 
-// Another name where a file of that name is left over: a run that was killed may have had the same number, as
-// all runs in containers have.
+// Tries another name where a temporary is left over: a killed run may have had the same process id, as runs
+// in containers often do.
 void OutputFile::create_temporary(unsigned mode) {
   constexpr int kMostNames = 100;
   for (int i = 0; i < kMostNames && descriptor_ < 0; ++i) {

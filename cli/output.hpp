@@ -1,9 +1,9 @@
-// Where results go: tables on the terminal, JSON and CSV to files or standard output.
+// Output of results: tables to the terminal, JSON and CSV to files or standard output.
 //
-// A file appears whole or not at all: it is written beside its target under a temporary name and renamed. The
-// temporary is created before the work starts, so a target that cannot be written is refused at once. All
-// files of a command are renamed at its end, so that none of them is new while another is not.
-// A name that ends in `.gz` asks for gzip.
+// A file appears complete or not at all: it is written beside its target under a temporary name and renamed.
+// The temporary is created before the work starts, so that a target that cannot be written is refused at
+// once. All files of a command are renamed at its end, so that all are new or none is. A name that ends in
+// `.gz` asks for gzip.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@ class App;
 
 namespace tritax::cli {
 
-// TOML files are what the program reads, so that one given for results is a forgotten file name; only
-// machine files and scenarios are written.
+// TOML files are inputs of the program, so that a TOML name for results is a forgotten file name; only
+// machine files and scenarios are written as TOML.
 enum class OutputKind { result, machine_file, scenario_file };
 
-// What the command may read: the values of all its options but the outputs. No output replaces such a file,
-// machine files excepted, which may be brought up to date.
+// Remembers all files that the command may read: the values of all its options but the outputs. No output
+// replaces such a file, except a machine file, which may be updated.
 void remember_inputs(std::vector<std::string> values);
 
-// One file to be. Devices and pipes are written in place, since a rename would replace them.
+// One output file. Devices and pipes are written in place, because a rename would replace them.
 class OutputFile {
  public:
   // Throws UserError that names `flag` when the file cannot be written, or when another output has it.
@@ -38,7 +38,7 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // Writes all of it; the file gets its name with publish_outputs(). Throws UserError, for example when the
+  // Writes the whole text; publish_outputs() gives the file its name. Throws UserError, for example when the
   // disk is full.
   void commit(std::string_view text);
 
@@ -55,17 +55,16 @@ class OutputFile {
   OutputKind kind_;
 };
 
-// Gives all files that were committed their names. Throws UserError when one would replace a file that was
-// read.
+// Gives all committed files their names. Throws UserError when a file would replace a file that was read.
 void publish_outputs();
 
-// Removes what was committed and has not been published.
+// Removes committed files that have not been published.
 void discard_outputs();
 
 // Whether a path stands for standard output.
 inline bool is_standard_output(std::string_view path) { return path == "-"; }
 
-// Of every option that names what is written, so that its value is not taken for an input.
+// Group of every option that names an output, so that its value is not taken for an input.
 inline constexpr const char* kOutputGroup = "Output";
 
 // The values of --json, --csv ("-" is standard output) and --wide.
@@ -73,7 +72,7 @@ struct OutputOptions {
   std::optional<std::string> json;
   std::optional<std::string> csv;
   bool wide = false;
-  std::string json_flag = "--json";  // what gave it, for messages
+  std::string json_flag = "--json";  // the flag that gave it, for messages
 };
 
 void add_output_options(CLI::App& app, OutputOptions& options);
@@ -81,23 +80,24 @@ void add_output_options(CLI::App& app, OutputOptions& options);
 // The outputs of one command, opened before its work starts.
 class Outputs {
  public:
-  // Throws UserError when a file cannot be written or two forms want standard output. `taken_by`: the flag of
-  // something else that goes there.
+  // Throws UserError when a file cannot be written, or when two forms ask for standard output. `taken_by`:
+  // flag of another output on standard output.
   explicit Outputs(const OutputOptions& options, const std::string& taken_by = "");
 
-  // Text for people; nothing when a machine-readable form has standard output for itself.
+  // Prints text for people; nothing when a machine-readable form uses standard output.
   void print(std::string_view text) const;
   void print(const Table& table) const;
 
-  // Write the form if it was asked for.
+  // Each writes its form if it was asked for.
   void json(const nlohmann::ordered_json& value);
-  void json_text(std::string_view text);  // JSON that someone else has written
-  // Rows may be missing after Ctrl-C. CSV cannot say so, hence no file gets them: an old one stays.
+  void json_text(std::string_view text);  // JSON from another writer
+  // `complete`: false after Ctrl-C, when rows may be missing. CSV cannot mark this, so no file is written and
+  // an old file stays.
   void csv(const Table& table, bool complete = true);
 
   bool for_people() const { return for_people_; }
 
-  // Throws UserError for `flag`, which asks for more text, where there is none.
+  // Throws UserError for `flag`, which asks for more text, where no text is printed.
   void require_text(bool given, std::string_view flag) const;
 
  private:
@@ -110,13 +110,13 @@ class Outputs {
   bool for_people_ = true;
 };
 
-// Writes to standard output; throws UserError when that fails (a full disk behind a redirection). When its
-// reader has gone (`| head`), or it was closed from the start, the rest is dropped, so that the files that
-// were asked for are still written.
+// Writes to standard output; throws UserError when that fails (a full disk behind a redirection). When the
+// reader has gone (`| head`), or standard output was closed from the start, the rest is dropped, so that
+// requested files are still written.
 void write_standard_output(std::string_view text);
 bool standard_output_was_cut();
 
-// The program was started with standard output closed; whether something was to go there.
+// Whether standard output was closed at the start; whether text for it was dropped.
 void note_closed_standard_output();
 bool standard_output_was_missed();
 

@@ -34,7 +34,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string command_asked;  // as a shell takes it
+std::string command_asked;  // quoted for a shell
 
 std::string_view part_of_page(std::string_view name) {
   for (const auto& [stem, text] : embedded::report_page()) {
@@ -43,7 +43,7 @@ std::string_view part_of_page(std::string_view name) {
   TRITAX_ASSERT(false, "a part of the page is not embedded");
 }
 
-// "<!--" and "</script" would end the script that holds it.
+// Escapes "<!--" and "</script", which would end the enclosing script.
 std::string json_for_script(const ordered_json& value) {
   const std::string text = value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
   std::string out;
@@ -86,7 +86,7 @@ void require_ending(const std::optional<std::string>& file, const std::string& f
   throw UserError(fmt::format("{}: '{}': give a file name that ends in {}", flag, *file, ending));
 }
 
-// Where the program that draws PNG files is; "" if it is not installed.
+// Path of the program that draws PNG files; "" if it is not installed.
 std::string find_rasteriser() {
   const char* path = std::getenv("PATH");
   std::string_view folders = path == nullptr ? "" : path;
@@ -99,7 +99,7 @@ std::string find_rasteriser() {
   return "";
 }
 
-// A file with the text, as long as this lives.
+// A file with the text, which exists as long as this object.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string_view text) {

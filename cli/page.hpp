@@ -1,16 +1,16 @@
-// The page of `tritax report`: one HTML file that shows a result in figures, opens from disk, and asks no
-// network for anything. The page itself (cli/report_page) is a program in JavaScript that reads the JSON
-// which stands in it:
+// The page of `tritax report`: one HTML file that shows a result in figures, opens from disk, and uses no
+// network. The page itself (cli/report_page) is a JavaScript program that reads the JSON embedded in the
+// file:
 //
 //   "schema"     "tritax.report/1"
 //   "version", "command"   the exact command that makes the page again
-//   "kind"       "advise", "simulate", "layer" or "validate": what "result" is of
+//   "kind"       "advise", "simulate", "layer" or "validate": the command of "result"
 //   "title"
-//   "result"     what --json of that command writes
-//   "sentences"  what the command says below its tables
+//   "result"     the --json output of that command
+//   "sentences"  the text below the tables of the command
 //   "run"        one run in full (cli/run_detail.hpp); null where there is none
-//   "machines"   every machine, as `tritax machines show --json` has it, with "compared": what its
-//                predictions were compared with
+//   "machines"   every machine, as in `tritax machines show --json`, with "compared": the measurements that
+//                its predictions were compared with
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@
 namespace tritax::cli {
 
 struct PageOptions {
-  bool offered = false;  // the command is one of `tritax report`
+  bool offered = false;  // whether the command is below `tritax report`
   std::optional<std::string> file;
   std::optional<std::string> svg;
   std::optional<std::string> png;
@@ -35,7 +35,7 @@ struct PageOptions {
   Inputs inputs() const { return fast ? Inputs::left_out : Inputs::varied; }
 };
 
-// What a command says on its page.
+// Content of a command's page.
 struct Page {
   std::string kind;
   std::string title;
@@ -43,31 +43,31 @@ struct Page {
   std::vector<std::string> sentences = {};
   nlohmann::ordered_json run = {};
   std::vector<Machine> machines;
-  std::string figure;  // the one of --svg and --png
+  std::string figure;  // the figure of --svg and --png
 };
 
-// The program was started with these words, its own name first.
+// Remembers the words of the command line, program name first.
 void remember_command(int argc, const char* const* argv);
 
-// -o, --svg and --png of a command that stands under `report`; nothing elsewhere. --fast where a page may
-// show a run in full.
+// -o, --svg and --png for a command below `report`; no options elsewhere. Adds --fast where a page may show a
+// run in full.
 enum class PageShows : std::uint8_t { answers, answers_and_run };
 void add_page_options(CLI::App& command, PageOptions& options, PageShows shows);
 
 // The files of a page, opened before the work starts.
 class PageOutput {
  public:
-  // Throws UserError when a file cannot be written, when `report` is asked for none, and when a PNG is
-  // wanted that nothing here can draw.
+  // Throws UserError when a file cannot be written, when `report` has no output file, and when no program can
+  // draw a requested PNG.
   explicit PageOutput(const PageOptions& options);
 
   bool wanted() const { return options_.offered; }
 
-  // The flag of what goes to standard output, for Outputs; "" where nothing does.
+  // The flag of an output on standard output, for Outputs; "" without one.
   std::string taken_by() const;
 
-  // Makes the page and writes it, where one is wanted; not of work that was interrupted, before or meanwhile.
-  // Throws UserError when that fails.
+  // Makes the page and writes it, where one is requested; not for interrupted work. Throws UserError when
+  // that fails.
   void write(const std::function<Page()>& make, const InterruptibleWork& work, const Outputs& outputs);
 
  private:

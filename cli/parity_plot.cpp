@@ -14,18 +14,18 @@ namespace tritax::cli {
 
 namespace {
 
-// Of the whole picture and of the square that the points lie in, in pixels.
+// Sizes of the picture and of the square of the points, in pixels.
 constexpr double kWidth = 720;
 constexpr double kHeight = 740;
 constexpr double kLeft = 84;
 constexpr double kTop = 70;
 constexpr double kSide = 600;
-// Of both axes, in us: a ns to half an hour. What lies beyond is drawn at the edge.
+// Limits of both axes, in us: from 1 ns to half an hour. Values beyond are drawn at the edge.
 constexpr double kLowest = 1e-3, kHighest = 2e9;
 
 struct Series {
   std::string name;
-  std::vector<double> magnitudes;  // |error| of its points
+  std::vector<double> magnitudes;  // |error| per point
 };
 
 double median(std::vector<double> values) {
@@ -47,7 +47,7 @@ class Drawing {
       series_of(point).magnitudes.push_back(std::abs(point.predicted / point.measured - 1));
     }
     if (plot.points.empty()) low = high = 1;
-    // Room beside the outermost points, and at least a factor of four in all.
+    // Room beside the outermost points, and at least a factor of four in total.
     const double room = std::max(1.15, 2 / std::sqrt(high / low));
     low_ = std::log10(low / room);
     high_ = std::log10(high * room);
@@ -139,7 +139,7 @@ class Drawing {
     }
   }
 
-  // In the upper left corner, where only predictions far too slow would lie.
+  // In the upper left corner, where only predictions that are far too slow would lie.
   void legend() {
     constexpr double kRow = 21;
     constexpr double kBox = 350;

@@ -1,5 +1,5 @@
-// A parity plot as SVG: predictions over measurements, both axes logarithmic and alike, so that equal
-// relative errors lie at equal distances from the diagonal. The file needs nothing beside it.
+// A parity plot as SVG: predictions over measurements, both axes logarithmic with equal scales, so that equal
+// relative errors lie at equal distances from the diagonal. The SVG file is self-contained.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace tritax::cli {
 struct ParityPoint {
   double measured = 0;   // above 0; both in the unit that the axis labels name
   double predicted = 0;  // above 0
-  std::string series;    // one colour and marker each, in the legend in order of first appearance
-  std::string label;     // shown by a viewer that has tooltips
+  std::string series;    // one colour and marker per series; the legend is in order of first appearance
+  std::string label;     // shown as a tooltip by viewers
 };
 
 struct ParityPlot {

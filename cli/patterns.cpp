@@ -1,4 +1,4 @@
-// tritax patterns: lists the overlap patterns, or says which knobs one has.
+// tritax patterns: lists the overlap patterns, or the knobs of one pattern.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -26,11 +26,11 @@ using nlohmann::ordered_json;
 
 struct PatternsArguments {
   OutputOptions output;
-  Asked asked;       // the machine of `show`
-  std::string name;  // of `show`; "" lists all
+  Asked asked;       // machine of `show`
+  std::string name;  // pattern of `show`; "": list all
 };
 
-// Those that the pattern uses, by their places in the table of the workload.
+// Knobs that the pattern uses, as indices in the workload's table.
 std::vector<std::size_t> used_knobs(const Workload& workload, const Pattern& pattern) {
   std::vector<std::size_t> used;
   for (std::size_t i = 0; i < workload.knobs.size(); ++i) {
@@ -71,7 +71,7 @@ void list_patterns(const Workload& workload, Outputs& outputs) {
                 {"workloads", std::move(others)}});
 }
 
-// The knobs where nobody gives any, on that machine, or without one on every shipped machine.
+// Default knobs on that machine, or without one on every shipped machine.
 std::vector<Values> machine_defaults(const Workload& workload, const Machine* machine) {
   std::vector<Values> defaults;
   if (workload.default_knobs == nullptr) return defaults;
@@ -82,26 +82,26 @@ std::vector<Values> machine_defaults(const Workload& workload, const Machine* ma
   return defaults;
 }
 
-// The first part of its help: what follows is about single values, or an example.
+// The first part of the help; the rest explains single values or gives an example.
 std::string meaning_of(const Spec& knob) {
   const std::size_t end = std::min(knob.help.find(';'), knob.help.find(", for example"));
   return std::string(knob.help.substr(0, end));
 }
 
-// What its help says behind "left out:", for a value that only means that nobody gave one.
+// The help text behind "left out:", for a value that only means that none was given.
 std::string left_out_text(const Spec& knob) {
   constexpr std::string_view kWords = "left out: ";
   const std::size_t at = knob.help.find(kWords);
   return at == std::string_view::npos ? "not given" : std::string(knob.help.substr(at + kWords.size()));
 }
 
-// Whether the usual value is none that a user may give.
+// Whether the usual value is a stand-in that a user may not give.
 bool stands_for_something(const Spec& knob) {
   return knob.kind != ValueKind::name && knob.kind != ValueKind::boolean &&
          (knob.usual[0] < knob.low || knob.usual[0] > knob.high);
 }
 
-// The default as people read it: of one machine, or where that makes a difference "by machine".
+// The default for people: for one machine, or "by machine" where machines differ.
 std::string default_of(const Workload& workload, const Pattern& pattern, std::size_t knob,
                        const std::vector<Values>& on_machines, const Machine* machine) {
   const Spec& spec = workload.knobs[knob];
@@ -121,7 +121,7 @@ std::string default_of(const Workload& workload, const Pattern& pattern, std::si
   return by_machine ? "by machine" : usual;
 }
 
-// Null where machines differ; a text for what stands for something or is another one on the machine.
+// Null where machines differ; a text for a stand-in or a value that differs on the machine.
 ordered_json default_json(const std::string& shown, const Values& usual, std::size_t knob) {
   if (shown == "by machine") return ordered_json();
   return shown == text_of(usual, knob) ? json_of(usual, knob) : ordered_json(shown);

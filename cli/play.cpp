@@ -40,7 +40,7 @@ struct PlayArguments {
   std::string player;
   std::string replay;  // a file of moves
   std::string save;    // the schedule
-  std::string level;   // "": that of tiles
+  std::string level;   // "": the level of tiles
   bool machine_code = false;
   std::optional<std::int64_t> moves;
   std::optional<std::int64_t> seed;
@@ -81,7 +81,7 @@ nlohmann::ordered_json play_json(const PlayArguments& arguments, const PlayResul
   return tree;
 }
 
-// Of what was found beside the library; nothing of a schedule file.
+// The verdict on the found pattern against the library; none for a schedule file.
 Answered verdict_of(const Subject& subject, const PlayResult& result, std::uint64_t seed) {
   if (!subject.scenario) return {};
   const Scenario& scenario = *subject.scenario;
@@ -126,7 +126,8 @@ void print_play(const Outputs& outputs, const PlayArguments& arguments, const Su
   for (const std::string& line : result.order) outputs.print("  " + printable(line) + "\n");
 }
 
-// `play(player, options)` with what the command line says of the game; Ctrl-C ends it with the best so far.
+// Calls `play(player, options)` with the options of the command line; Ctrl-C ends the game with the best
+// result so far.
 template <typename Play>
 auto with_game(const PlayArguments& arguments, const Play& play) {
   const InterruptibleWork work;
@@ -146,7 +147,7 @@ auto with_game(const PlayArguments& arguments, const Play& play) {
   return play(find_player(arguments.player, "--player"), game);
 }
 
-// Below the tile there is one machine-readable answer and no schedule.
+// Below the tile level there is one machine-readable answer and no schedule.
 void require_tiles_for(const PlayArguments& arguments) {
   const auto refuse = [](bool given, const char* flag) {
     if (given) throw UserError(fmt::format("{}: is for schedules of tiles; leave out --level", flag));

@@ -7,8 +7,8 @@
 
 namespace tritax::cli {
 
-// Plays and shows what was found, in the forms that were asked for. Throws UserError if nothing of the
-// subject multiplies.
+// Plays, and shows the result in the requested forms. Throws UserError if no kernel of the subject
+// multiplies.
 void play_instructions(const Subject& subject, const Player& player, const GameOptions& game,
                        bool as_machine_code, Outputs& outputs);
 

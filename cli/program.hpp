@@ -1,4 +1,4 @@
-// The program as a table of commands, for who runs it and for who describes it (describe.cpp).
+// The program as a table of commands, for main.cpp, which runs it, and describe.cpp, which describes it.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ namespace tritax::cli {
 
 struct Program {
   std::unique_ptr<CLI::App> app;
-  std::vector<std::pair<const CLI::App*, Run>> commands;  // in the order in which help lists them
+  std::vector<std::pair<const CLI::App*, Run>> commands;  // in the order of the help
 
   Program();
   Program(Program&&) noexcept;
@@ -23,12 +23,12 @@ struct Program {
 // Declares one command; see commands.hpp.
 using AddCommand = Run (*)(CLI::App&, const Workload&);
 
-// The commands of this program in the order in which help lists them, and those that stand below `report` as
-// well. A program of fewer commands has a table of its own in place of all_commands.cpp (wasm/commands.cpp).
+// The commands of this program in the order of the help, and the commands that also stand below `report`. A
+// program with fewer commands has its own table in place of all_commands.cpp (wasm/commands.cpp).
 std::span<const AddCommand> all_commands();
 std::span<const AddCommand> reported_commands();
 
-// With the options of that workload.
+// The program with the options of that workload.
 Program program_of(const Workload& workload);
 
 // The command that describes all commands.

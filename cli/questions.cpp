@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kLargestSelectorFile = std::size_t{64} << 20;
 
-// Decision trees or grid models of a file, and the selector of them.
+// Decision trees or grid models of a file, with their selector.
 struct SelectorOfFile {
   explicit SelectorOfFile(const std::string& path) {
     const std::string text =
@@ -58,7 +58,7 @@ Question question_of_options(const SubjectOptions& options) {
   return question;
 }
 
-// Its knobs are held unless the command line has others, its pattern does not matter here.
+// Keeps the knobs of the source unless the command line has others; its pattern is ignored.
 Question question_of(const Source& source, const SubjectOptions& options) {
   if (!source.scenario) {
     throw UserError(fmt::format("'{}' is a schedule; there is nothing to choose", options.file));
@@ -94,7 +94,7 @@ void add_questions(const SubjectOptions& point, std::vector<Question>& questions
     return;
   }
   SubjectOptions of_file = point;
-  of_file.pins = Values();  // of any workload: a file may have several
+  of_file.pins = Values();  // of any workload, because a file may have several
   for (const Source& source : sources_of(of_file)) add(question_of(source, point));
 }
 
@@ -104,7 +104,7 @@ Advice search(const Question& question, AdviseOptions options, const std::string
   Progress progress(label);
   options.pins = question.pins;
   options.progress = [&progress](const AdviseProgress& state) {
-    // How many candidates refinement will list is known when it has.
+    // The number of refinement candidates is unknown until refinement has listed them.
     progress.update(static_cast<std::size_t>(state.evaluated + state.pruned), 0);
   };
   return with_place(question.place, [&] { return advise(question.problem, question.machine, options); });

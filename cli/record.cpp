@@ -17,7 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 using Cells = std::vector<std::pair<std::string, Cell>>;
 
-// The value of one column; a name or a truth as text.
+// The value of one column; names and booleans as text.
 Cell cell_of(const Values& values, std::size_t spec, std::size_t part) {
   const Spec& one = values.specs()[spec];
   const bool text =
@@ -26,7 +26,7 @@ Cell cell_of(const Values& values, std::size_t spec, std::size_t part) {
   return values.at(values.first_column(spec) + part);
 }
 
-// Every column of the values; empty of specs that do not count.
+// Every column of the values; empty for specs that do not count.
 template <typename Counts>
 void add_columns(Cells& cells, const Values& values, const Counts& counts) {
   for (std::size_t spec = 0; spec < values.specs().size(); ++spec) {

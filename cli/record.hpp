@@ -1,5 +1,5 @@
-// What a result needs to say so that it can be read alone, years later: which Tritax, on which machine with
-// which changes, for which problem, with which knobs. Every JSON and CSV record and every trace has it.
+// Provenance of a result, so that it can be read alone, years later: the Tritax version, the machine with its
+// changes, the problem, and the knobs. Every JSON and CSV record and every trace has it.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace tritax::cli {
 
 struct Subject;
 
-// What a record is of. Pointers are null where there is no such thing: a schedule file has no problem. They
-// must live as long as the record.
+// Parts of a record. A pointer is null for a missing part: a schedule file has no problem. The targets must
+// outlive the record.
 struct Record {
   const Machine* machine = nullptr;
-  std::string schedule = {};  // the file of a schedule
+  std::string schedule = {};  // file of a schedule
   const Problem* problem = nullptr;
   const Pattern* pattern = nullptr;
   const Values* knobs = nullptr;  // all of them, resolved
@@ -31,19 +31,19 @@ struct Record {
 Record record_of(const Subject& subject, std::optional<std::uint64_t> seed = {});
 
 // "version", "machine", "machine_changes", "sustained", "seed", "schedule_file", "workload", "pattern",
-// "knobs"; without those that the record does not have. A knob that the pattern does not use is null.
+// "knobs"; without parts that the record lacks. A knob that the pattern does not use is null.
 nlohmann::ordered_json json_of(const Record& record);
 
-// Adds these to `json`, but nothing that it has already.
+// Adds these keys to `json`, except keys that it already has.
 void add_record(nlohmann::ordered_json& json, const Record& record);
 
-// Rows with the same as columns behind their own: "version", "machine", "machine_changes", "sustained",
-// "seed", "schedule_file", "workload", every field, "pattern", every knob by its columns ("tile_m"). Rows of
-// different workloads have the columns of all; the cells of other workloads stay empty. A column that the
-// rows have already keeps what they say.
+// Rows with the same parts as further columns: "version", "machine", "machine_changes", "sustained", "seed",
+// "schedule_file", "workload", every field, "pattern", every knob by its columns ("tile_m"). Rows of
+// different workloads have the columns of all workloads; cells of other workloads stay empty. Columns that
+// the rows already have keep their values.
 class RecordTable {
  public:
-  // Of tables without rows the columns count.
+  // A table without rows still adds its columns.
   void add(const Table& rows, const Record& record);
   Table table() const;
 
@@ -54,7 +54,7 @@ class RecordTable {
   std::vector<std::vector<std::pair<std::string, Cell>>> records_;
 };
 
-// One table, all rows of one record.
+// One table; all its rows belong to one record.
 Table with_record(const Table& rows, const Record& record);
 
 }  // namespace tritax::cli

@@ -28,7 +28,7 @@ double share(double part, double whole) { return whole > 0 ? 100 * part / whole 
 struct UsedLink {
   std::string name;
   double bytes = 0;
-  double utilisation = 0;  // of the raw rate, over the whole run
+  double utilisation = 0;  // share of the raw rate, over the whole run
 };
 
 std::vector<UsedLink> used_links(const SimulationResult& result, const Machine& machine, int gpus) {
@@ -59,7 +59,7 @@ std::string ranges_text(const std::vector<std::size_t>& ascending) {
   return text;
 }
 
-// Of GPUs that no number in the text form tells apart, one row that names them all.
+// Joins GPUs with equal numbers in the text form into one row that names all of them.
 std::vector<GpuLine> joined(const std::vector<GpuLine>& lines) {
   const Table table = table_of(gpu_line_fields(), lines, shown::kText);
   const auto shown_as = [&table](const std::vector<Cell>& row) {
@@ -166,7 +166,7 @@ Table rank_table(const SimulationResult& result, const Machine& machine, Ranks s
 
 namespace {
 
-// Columns of CacheTraffic behind what it is the traffic of.
+// Columns of CacheTraffic behind the columns of its key.
 Table traffic_table(std::vector<Column> columns) {
   columns.insert(columns.end(), {{"asked_megabytes", "asked", "MB"},
                                  {"l2_hit_percent", "L2 hits", "%"},

@@ -1,4 +1,4 @@
-// Results in the forms that several commands print: the accounts of the time, the GPUs, knobs and problems as
+// Forms of results that several commands print: the accounts of the time, the GPUs, and knobs and problems as
 // JSON.
 #pragma once
 
@@ -15,50 +15,51 @@
 
 namespace tritax::cli {
 
-// Nanoseconds in, microseconds out: the unit of everything that commands print.
+// Nanoseconds to microseconds, the unit of all printed times.
 inline double us(double ns) { return ns / 1000; }
 
 // The workload's name and every field: {"name": "gemm-all-scatter", "m": 8192, …}.
 nlohmann::ordered_json json_of(const Problem& problem);
 
-// Every value by its name. Shapes are text: "256x256x64".
+// Every value by name. Shapes are text: "256x256x64".
 nlohmann::ordered_json json_of(const Values& values);
 
-// One of them.
+// One value.
 nlohmann::ordered_json json_of(const Values& values, std::size_t spec);
 
 nlohmann::ordered_json json_of(const TimeAccount& account);
 nlohmann::ordered_json json_of(const Taxes& taxes);
 
-// Null for no value.
+// Null for a missing value.
 template <typename T>
 nlohmann::ordered_json json_of(const std::optional<T>& value) {
   return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
-// One line a part of the makespan: time and share along the critical path.
+// One line per part of the makespan: time and share along the critical path.
 Table account_table(const TimeAccount& account);
 
-// What the run saves without each of the three taxes, and without all of them. What takes longer without a
-// tax saves nothing, and its cells are empty; `describe_longer` (sim/study/explain.hpp) says how long, and
-// why.
+// Savings of the run without each of the three taxes, and without all of them. A run that takes longer
+// without a tax saves nothing, and its cells are empty; `describe_longer` (sim/study/explain.hpp) says how
+// long, and why.
 Table counterfactual_table(const Taxes& taxes);
 
-// One line a GPU and one for the node: times and the critical path's parts. For people GPUs with the same
-// numbers are one line, and a harness that takes no time has no column.
+// One line per GPU and one for the node: times and the critical path's parts. In the text form, GPUs with
+// equal numbers share a line, and a harness without time has no column.
 enum class Ranks : std::uint8_t { all, that_differ };
 Table rank_table(const SimulationResult& result, const Machine& machine, Ranks shown);
 
-// What caches and memories had for the operations on each buffer, over all GPUs.
+// Hits of the operations on each buffer in caches and memories, over all GPUs.
 Table cache_table(const SimulationResult& result, const std::vector<std::string>& buffers);
 
-// Likewise for the operations on each die; "-" for what passes the L2s by.
+// The same for the operations on each die; "-" for operations that bypass the L2s.
 Table die_table(const SimulationResult& result);
 
-// Hit rates and bytes of the run, and "rows": one a GPU, die (null: past the L2s), buffer and operation.
+// Hit rates and bytes of the run, and "rows": one per GPU, die (null: bypasses the L2s), buffer and
+// operation.
 nlohmann::ordered_json caches_json(const SimulationResult& result, const std::vector<std::string>& buffers);
 
-// By number.
+// Names by buffer number.
 std::vector<std::string> buffer_names(const Schedule& schedule);
 
 // One sentence about the links that moved data.
@@ -67,7 +68,7 @@ std::string describe_links(const SimulationResult& result, const Machine& machin
 // [{"link", "bytes", "utilisation"}, …] of the links that moved data.
 nlohmann::ordered_json links_json(const SimulationResult& result, const Machine& machine, int gpus);
 
-// One line a link that moved data: bytes and mean use of the link over the run.
+// One line per link that moved data: bytes and mean use of the link over the run.
 Table link_table(const SimulationResult& result, const Machine& machine, int gpus);
 
 }  // namespace tritax::cli

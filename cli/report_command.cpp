@@ -1,4 +1,4 @@
-// tritax report: the answers of other commands as a page for a design review.
+// tritax report: the answers of other commands as an HTML page for a design review.
 #include <CLI/CLI.hpp>
 #include <utility>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tritax::cli {
 
-// Each of these commands once more, below `report`, where it has the options of a page (cli/page.hpp).
+// Adds each of these commands a second time, below `report`, with the options of a page (cli/page.hpp).
 Run add_report(CLI::App& program, const Workload& workload) {
   CLI::App& report = *program.add_subcommand(
       "report", "A page for a design review: the answer of a command in figures, with timeline and sources");

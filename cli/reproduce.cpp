@@ -1,5 +1,5 @@
 // tritax reproduce: every published number beside its prediction, and the verdicts that follow from pairs of
-// them.
+// numbers.
 #include "sim/study/reproduce.hpp"
 
 #include <fmt/format.h>
@@ -50,7 +50,7 @@ std::string mark_of(const ReproducedRow& row) {
   return row.within_published_range ? "in published range" : row.bound ? "bound" : "";
 }
 
-// The table of one group for people: rounded to the digits that matter.
+// The table of one group for people, rounded to significant digits.
 Table group_table(const std::vector<ReproducedRow>& rows, const std::string& group) {
   Table table{{{"id", "id"},
                {"metric", "metric"},
@@ -79,10 +79,10 @@ class Scenarios {
     for (const PublishedEntry& entry : entries) entries_.emplace(entry.id, &entry);
   }
 
-  // One a variant. What cannot be predicted may have none.
+  // One scenario per variant. Numbers without a prediction may have none.
   const std::vector<Scenario>& of(const ReproducedRow& row) const { return entries_.at(row.id)->scenarios; }
 
-  // A knob that the scenario leaves to the machine is at the machine's default. `knobs` keeps them.
+  // Knobs that the scenario leaves open have the machine's defaults. `knobs` keeps them.
   Record record(const Scenario& scenario, Values& knobs) {
     Record record;
     record.problem = &scenario.problem;
@@ -207,8 +207,8 @@ void print_rows(const std::vector<ReproducedRow>& rows, const std::vector<Compar
   outputs.print(compared_table(compared));
 }
 
-// Says on standard error what could not be predicted, the first such number with its reason. False if all
-// could.
+// Reports on standard error which numbers could not be predicted, with the reason for the first. Returns
+// false if there are any.
 bool tell_failures(const Reproduced& all) {
   std::size_t failed = 0;
   std::string first;
@@ -230,7 +230,7 @@ PublishedNumbers numbers_of(const ReproduceArguments& options) {
   return wanted_numbers(options.files, group, "--group");
 }
 
-// Of the group of verdicts the rows are only what these are made of; they are compared as rows.
+// For the group of verdicts, the rows behind the verdicts are compared as rows.
 std::vector<ComparedSet> compared_of(const Reproduced& all, const PublishedNumbers& numbers,
                                      bool only_verdicts) {
   std::vector<Comparison> comparisons = comparisons_of_questions(all, numbers);

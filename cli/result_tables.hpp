@@ -1,4 +1,4 @@
-// All tables of fields of results (model/core/fields.hpp), for who describes them: schemas, type stubs,
+// All tables of fields of results (model/core/fields.hpp), for code that describes them: schemas, type stubs,
 // pages.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace tritax::cli {
 
 struct ResultTable {
   std::string_view record;  // "candidate"
-  std::string_view of;      // what one record is
+  std::string_view of;      // meaning of one record
   std::vector<FieldInfo> fields;
 };
 

@@ -1,5 +1,5 @@
-// tritax roofline: which sparsity of a network's weights is worth its accuracy on a machine, before a kernel
-// for it exists; of a workload, which ceilings its operations lie under (run_roofline.cpp).
+// tritax roofline: for a network, the sparsity of weights that is worth its accuracy on a machine, before a
+// kernel for it exists; for a workload, the ceilings above its operations (run_roofline.cpp).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -42,12 +42,12 @@ constexpr std::string_view kUsualPatterns = "unstructured,2:4,block16x16,outputs
 
 struct RooflineArguments {
   OutputOptions output;
-  RunRooflineOptions run;  // machines and their changes; the workload, where there is no network
-  std::vector<std::pair<const char*, std::string*>> shared;  // options of networks that are also fields
+  RunRooflineOptions run;  // machines and their changes; the workload, without a network
+  std::vector<std::pair<const char*, std::string*>> shared;  // options of networks that are fields too
   std::string network;
   std::string patterns{kUsualPatterns};
   std::string sparsities;
-  std::string format;  // "": what each pattern usually has
+  std::string format;  // "": each pattern's usual format
   std::string dtype = "fp16";
   std::string batch = "1";
   std::string index_bits = "32";
@@ -58,7 +58,7 @@ struct RooflineArguments {
 // A pattern at a density on a machine.
 struct RooflineRow {
   const Machine* machine = nullptr;
-  std::string at;  // of the machine, on the axes of the command line
+  std::string at;  // place on the axes of the command line
   SparsityPattern pattern;
   SparseFormat format = SparseFormat::csr;
   double density = 1;
@@ -72,9 +72,9 @@ struct RooflineStudy {
   Network network;
   SparsityOptions options;
   std::vector<Machine> machines;
-  std::vector<std::string> at;  // of each machine
+  std::vector<std::string> at;  // by machine
   std::vector<RooflineRow> rows;
-  std::vector<std::string> not_drawn;  // accuracies of what nobody asked for: "2:4 at 0.5"
+  std::vector<std::string> not_drawn;  // accuracies without a requested point: "2:4 at 0.5"
 };
 
 double number_asked(const std::string& text, std::string_view flag, double low, double high,
@@ -94,10 +94,10 @@ std::vector<double> densities_asked(const RooflineArguments& asked) {
   return densities;
 }
 
-// By pattern and sparsity in ten-thousandths, which tells all apart that people write.
+// Key: pattern, and sparsity in ten-thousandths, which is finer than any given value.
 struct Accuracy {
   double percent = 0;
-  bool drawn = false;  // its pattern and sparsity are asked for
+  bool drawn = false;  // whether its pattern and sparsity are requested
 };
 using Accuracies = std::map<std::pair<std::string, std::int64_t>, Accuracy>;
 
@@ -119,7 +119,7 @@ Accuracies read_accuracies(const std::string& path) {
   return accuracies;
 }
 
-// Those of one pattern: n of m has a density of its own, dense is 1.
+// Densities of one pattern: n of m has a fixed density, dense is 1.
 std::vector<double> densities_with(const SparsityPattern& pattern, const std::vector<double>& asked) {
   if (pattern.kind == SparsityKind::dense) return {1};
   if (pattern.kind == SparsityKind::n_of_m)
@@ -276,7 +276,7 @@ std::string line_name(const RooflineStudy& study, const RooflineRow& row) {
   return fmt::format("{}, {}", row.pattern.name, row.machine->title());
 }
 
-// Speedup over how many times fewer weights; what is gone altogether has no place on the axis.
+// Speedup over the compression factor of the weights; a density of 0 has no place on the axis.
 SweepPlot compression_plot(const RooflineStudy& study, const std::string& subtitle) {
   SweepPlot plot;
   plot.title = fmt::format("Sparsity roofline of {}", study.network.name);
@@ -314,7 +314,7 @@ AccuracyPlot accuracy_plot(const RooflineStudy& study, const std::string& subtit
   return plot;
 }
 
-// Whether a scenario, a schedule, or anything of a workload was given.
+// Whether a scenario, a schedule, or any option of a workload was given.
 bool is_of_a_workload(const RooflineArguments& asked) {
   const SubjectOptions& subject = asked.run.subject;
   const auto options = subject.command->get_options();
@@ -372,8 +372,7 @@ int run_roofline_command(RooflineArguments& asked) {
   return run_sparsity_roofline(asked);
 }
 
-// An option of networks. Where a field of the workload is called the same, what that was given counts for
-// both.
+// An option of networks. A field of the workload with the same name shares the given value.
 void add_network_option(CLI::App& command, RooflineArguments& asked, const char* flag, std::string& target,
                         const char* form, const std::string& help) {
   if (command.get_option_no_throw(flag) != nullptr) {

@@ -42,7 +42,7 @@ class RoofDrawing {
       }
     }
     for (const double rate : roofline.ceilings.gb_per_s) {
-      if (rate > 0) x_.take(peak_ / rate);  // where the roof begins
+      if (rate > 0) x_.take(peak_ / rate);  // ridge point of the roof
     }
     y_.take(peak_ / 30);
     x_.low /= 3;

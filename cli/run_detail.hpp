@@ -1,4 +1,4 @@
-// One run in full, as JSON: where its time goes, what it depends on, and what happened when.
+// One run in full, as JSON: the account of its time, its sensitivities, and its timeline.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,8 +12,9 @@ namespace tritax::cli {
 // "without_effect", "not_variable".
 nlohmann::ordered_json explanation_json(const Subject& subject, const Explanation& explanation);
 
-// The same of a run of `subject`, made here, with "title", "links", "tile_operations", and "timeline"
-// (model/timeline/columns.hpp). Throws UserError as `simulate` does; what options.stop ends is worth nothing.
+// The same for a run of `subject` that this function simulates, with "title", "links", "tile_operations", and
+// "timeline" (model/timeline/columns.hpp). Throws the UserErrors of `simulate`. The result of a run that
+// options.stop ends is incomplete.
 nlohmann::ordered_json run_detail_json(const Subject& subject, const SimulationOptions& options,
                                        Inputs inputs);
 

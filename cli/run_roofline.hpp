@@ -1,4 +1,4 @@
-// tritax roofline of a workload: which ceiling of the machine its operations lie under, and how far below.
+// tritax roofline of a workload: the ceiling of the machine above its operations, and the distance to it.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct RunRooflineOptions {
   std::string plot;  // "" for none
 };
 
-// Simulates the one run that the options name; the exit code of the program.
+// Simulates the single run of the options; returns the exit code of the program.
 int show_run_roofline(const RunRooflineOptions& options, const OutputOptions& output);
 
 }  // namespace tritax::cli

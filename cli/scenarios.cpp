@@ -1,4 +1,4 @@
-// tritax scenarios: lists the scenarios that come with the program, or those of a file.
+// tritax scenarios: lists the shipped scenarios, or the scenarios of a file.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +24,7 @@ struct ScenariosArguments {
   std::vector<std::string> files;  // empty: all that are shipped
 };
 
-// A table of a file: its scenarios differ in the pattern alone.
+// A table of a file; its scenarios differ only in the pattern.
 struct Listed {
   std::string file;
   std::string id;
@@ -32,7 +32,7 @@ struct Listed {
   std::vector<std::string> patterns;
 };
 
-// Id without the pattern at its end, where a table has several.
+// The id without the pattern at its end, where a table has several patterns.
 std::string id_of(const Scenario& scenario, bool several) {
   const std::string ending = '/' + scenario.pattern;
   const bool has = several && scenario.id.ends_with(ending);

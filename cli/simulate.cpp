@@ -1,4 +1,4 @@
-// tritax simulate: the time of a run, both accounts of its taxes, and what its GPUs and links did.
+// tritax simulate: the time of a run, both accounts of its taxes, and the activity of its GPUs and links.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tbb/parallel_for.h>
@@ -52,7 +52,7 @@ struct SimulateArguments {
   bool caches = false;
   bool counterfactual = false;
 
-  // Whether the second account of the taxes is shown anywhere: five more runs.
+  // Whether the second account of the taxes is shown anywhere; it costs five more runs.
   bool wants_taxes() const { return counterfactual || output.json || page.offered; }
 };
 
@@ -63,17 +63,17 @@ struct Simulated {
   int gpus = 0;
   std::vector<std::string> buffers;  // their names
   SimulationResult result;
-  Taxes taxes;  // if they are wanted
+  Taxes taxes;  // if requested
   Spread spread;
   double flops = 0;
-  double message_bytes = 0;  // of a collective alone, and what a GPU moves of it
+  double message_bytes = 0;  // for a collective alone, and the bytes that a GPU moves
   double bus_bytes = 0;
 };
 
-// At most: two in order, two by dependences, each of which may need a run for its places.
+// At most: two runs in order and two by dependences, each of which may need one run for its places.
 constexpr int kRunsForTaxes = 6;
 
-// `watch` is told of the operations; may be null.
+// `watch` is notified of operations; may be null.
 Simulated simulate_source(const Source& source, const SimulateArguments& arguments, SimulationOptions options,
                           ProgressOfOperations* watch) {
   Subject subject = load_subject(source);
@@ -83,7 +83,7 @@ Simulated simulate_source(const Source& source, const SimulateArguments& argumen
     require_effort(subject.schedule, with_taxes ? 1 + kRunsForTaxes : 1, arguments.max_operations,
                    with_taxes ? "ask for one run (neither --json nor --counterfactual), " : "");
     if (watch != nullptr) watch->expect(subject.schedule.ops.size());
-    // Who watches wants to see all ranks.
+    // An observer needs all ranks.
     const bool may_fold =
         options.symmetry == Symmetry::on || options.symmetry == Symmetry::ranks ||
         (options.symmetry == Symmetry::automatic && subject.schedule.ranks > kMostRanksInFull);
@@ -113,8 +113,8 @@ Simulated simulate_source(const Source& source, const SimulateArguments& argumen
   return run;
 }
 
-// In the order of the sources, without those that were interrupted. Of several errors the first source's is
-// thrown, whichever core found one first.
+// Results in the order of the sources, without interrupted ones. Of several errors, the error of the first
+// source is thrown, independent of timing.
 std::vector<Simulated> simulate_all(const std::vector<Source>& sources, const SimulateArguments& arguments,
                                     const SimulationOptions& options, const InterruptibleWork& work) {
   std::vector<std::optional<Simulated>> found(sources.size());
@@ -216,7 +216,7 @@ ordered_json run_json(const Simulated& run, const Record& record) {
   return json;
 }
 
-// The GPU table of a run, with the run's id in front.
+// The GPU table of a run, with the run's id as first column.
 Table gpu_table(const Simulated& run) {
   Table table = rank_table(run.result, run.subject.machine, Ranks::all);
   table.columns.insert(table.columns.begin(), Column{"id", "run"});
@@ -224,7 +224,7 @@ Table gpu_table(const Simulated& run) {
   return table;
 }
 
-// One line a run, when there are several; behind its name where it stands on the axes of the command line.
+// One line per run, if there are several; the name is followed by the place on the axes of the command line.
 Table summary_table(const std::vector<Simulated>& runs, const std::vector<Source>& sources) {
   Fields<Simulated> fields;
   include(fields, pick(run_fields(), {"time", "kernels"}), &Simulated::result, {.shows = shown::kText});
@@ -259,7 +259,7 @@ std::string figure_of(const std::vector<Simulated>& runs) {
   return to_svg(plot);
 }
 
-// All runs beside each other; of a single one all that is known.
+// All runs side by side; for a single run all details.
 Page page_of(const std::vector<Simulated>& runs, const std::vector<Source>& sources, ordered_json result,
              const SimulationOptions& simulation, Inputs inputs) {
   Page page;

@@ -1,4 +1,4 @@
-// How far a prediction can be trusted, in the forms that commands print.
+// Confidence in a prediction, in the forms that commands print.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,11 +12,11 @@
 
 namespace tritax::cli {
 
-// Sentences for people: ties and the band that makes them, doubts, cautions.
+// Sentences for people: ties and their band, doubts, cautions.
 std::vector<std::string> sentences_of(const Judged& judgement, const std::vector<Candidate>& candidates);
 
-// {"band", "ratio_band", "source", "cautions"}: of the time of the best, and of its ratio to the rival; null
-// where they are not known.
+// {"band", "ratio_band", "source", "cautions"}: bands of the time of the best, and of its ratio to the rival;
+// null where unknown.
 nlohmann::ordered_json json_of(const Standing& standing, double ratio_band, double best_band);
 nlohmann::ordered_json json_of(const Judged& judgement);
 
@@ -26,7 +26,7 @@ nlohmann::ordered_json json_of(const Spread& spread);
 // "seeds 1 to 5 give 226.0 to 265.1 us"
 std::string text_of(const Spread& spread);
 
-// As scenarios/compared.csv has them, but for the column `blind`.
+// Columns of scenarios/compared.csv without `blind`.
 Table compared_table(const std::vector<ComparedSet>& sets);
 nlohmann::ordered_json json_of(const std::vector<ComparedSet>& sets);
 

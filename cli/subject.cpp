@@ -58,8 +58,8 @@ Scenario scenario_of_options(const SubjectOptions& options) {
   return scenario;
 }
 
-// Those whose id is `id`, or all patterns of it: "8192x4096x12288" means all, "8192x4096x12288/library" one.
-// Without any, the one that alone begins so.
+// Scenarios with exactly this id, or all patterns of the id: "8192x4096x12288" means all,
+// "8192x4096x12288/library" one. If none matches, the only id with this prefix.
 std::vector<Scenario> chosen_by_id(const std::vector<Scenario>& scenarios, const std::string& id) {
   std::vector<Scenario> chosen;
   std::vector<Scenario> begun;
@@ -68,7 +68,7 @@ std::vector<Scenario> chosen_by_id(const std::vector<Scenario>& scenarios, const
     if (scenario.id.starts_with(id)) begun.push_back(scenario);
   }
   if (!chosen.empty() || begun.empty()) return chosen;
-  // The patterns of one table of the file are one scenario to who wrote it.
+  // The patterns of one table of the file count as one scenario.
   const bool unique = std::all_of(begun.begin(), begun.end(),
                                   [&](const Scenario& one) { return one.where == begun.front().where; });
   return unique ? begun : std::vector<Scenario>{};
@@ -84,11 +84,11 @@ std::vector<Scenario> scenarios_of_file(const SubjectOptions& options) {
   std::vector<std::string> ids;
   std::vector<std::string> names;
   std::vector<std::string> begun;
-  std::string table;  // of the scenario before
+  std::string table;  // of the previous scenario
   for (const Scenario& scenario : scenarios) {
     ids.push_back(scenario.id);
     names.push_back(scenario.id);
-    names.push_back(scenario.id.substr(0, scenario.id.rfind('/')));  // of all its patterns
+    names.push_back(scenario.id.substr(0, scenario.id.rfind('/')));  // for all its patterns
     const bool first = std::exchange(table, scenario.where) != scenario.where;
     if (first && scenario.id.starts_with(options.id)) begun.push_back(scenario.id);
   }
@@ -102,8 +102,7 @@ std::vector<Scenario> scenarios_of_file(const SubjectOptions& options) {
                               fmt::join(ids, ", ")));
 }
 
-// A file that lists several patterns has a scenario each; the one that --pattern names is meant, if there is
-// one.
+// A file with several patterns has one scenario per pattern; --pattern selects one, if present.
 void keep_pattern(std::vector<Scenario>& scenarios, const std::string& pattern) {
   if (pattern.empty()) return;
   const auto has_pattern = [&pattern](const Scenario& scenario) { return scenario.pattern == pattern; };
@@ -113,7 +112,7 @@ void keep_pattern(std::vector<Scenario>& scenarios, const std::string& pattern) 
   }
 }
 
-// Puts machine, pattern and knobs of the command line in place of those of the scenario.
+// Replaces machine, pattern and knobs of the scenario by those of the command line.
 Scenario with_overrides(Scenario scenario, const SubjectOptions& options) {
   if (!options.machine.empty()) {
     scenario.machine = options.machine;
@@ -128,8 +127,8 @@ Scenario with_overrides(Scenario scenario, const SubjectOptions& options) {
   return scenario;
 }
 
-// Refuses a knob of the command line that would change nothing, because no pattern has it. Knobs of a file
-// may be meant for other patterns of it.
+// Throws UserError for a knob of the command line that no pattern uses. Knobs of a file may be meant for
+// other patterns of the file.
 void refuse_unused_knobs(const std::vector<Source>& sources, const Values& pins) {
   std::vector<const Pattern*> patterns;
   for (const Source& source : sources) {
@@ -163,7 +162,7 @@ std::string describe_scenario(const Scenario& scenario, const Machine& machine) 
                      problem.gpus(), machine.title(), pattern.name, knobs.empty() ? "" : ", ", knobs);
 }
 
-// With the knobs that the machine decides put in, so that they are shown and can be varied like given ones.
+// Adds the knobs that the machine decides, so that they are shown and can be varied like given knobs.
 Scenario resolved(Scenario scenario, const Machine& machine) {
   scenario.knobs = resolved_knobs(scenario, machine);
   for (std::size_t i = 0; i < scenario.knobs.columns(); ++i) scenario.knobs.give_at(i, scenario.knobs.at(i));
@@ -174,7 +173,7 @@ Rebuild rebuild_of(const Scenario& scenario) {
   Rebuild rebuild;
   rebuild.knobs = scenario.knobs;
   rebuild.pattern = &pattern_of(scenario);
-  // Without the scenario's place: what does not fit is none of the file's knobs.
+  // Without the scenario's place, because errors are not about knobs of the file.
   rebuild.build = [pattern = rebuild.pattern, problem = scenario.problem](const Machine& machine,
                                                                           const Values& knobs) {
     return build_schedule(*pattern, problem, machine, knobs);
@@ -207,7 +206,7 @@ void require_no_id(const std::string& id) {
 
 namespace {
 
-// Of options without axes.
+// Sources of options without axes.
 std::vector<Source> sources_of_point(const SubjectOptions& options) {
   std::vector<Source> sources;
   if (options.file.empty()) {
@@ -308,7 +307,7 @@ Subject load_scenario(const Scenario& unresolved, Machine machine) {
   return subject;
 }
 
-// The file first: who gives one that is not there or damaged is not helped by hearing of a missing machine.
+// Reads the file first: with a missing or damaged file, a message about a missing machine does not help.
 Subject load_schedule(const Source& source, bool require_sound_file) {
   Subject subject;
   subject.file = source.schedule_file;

@@ -1,5 +1,4 @@
-// What a command is about: scenarios of a file, a schedule file, or a pattern on sizes given on the command
-// line.
+// Subject of a command: scenarios of a file, a schedule file, or a pattern with sizes from the command line.
 #pragma once
 
 #include <optional>
@@ -16,10 +15,10 @@
 
 namespace tritax::cli {
 
-// The problem of the command line is for where there is no file.
+// The problem of the command line counts only without a file.
 struct SubjectOptions : Asked {
   std::string file;  // SCENARIO.toml or SCHEDULE.json; "" when a pattern is given
-  std::string id;    // of a scenario in the file, with or without "/PATTERN"; "" means all
+  std::string id;    // id of a scenario in the file, with or without "/PATTERN"; "": all
   bool sustained = false;
   const CLI::App* command = nullptr;
 };
@@ -30,43 +29,42 @@ void add_subject_options(CLI::App& command, const Workload& workload, SubjectOpt
 // --sustained: clocks that hold after long load.
 void add_sustained_option(CLI::App& command, bool& sustained);
 
-// Where the schedule of a command comes from. Either a scenario (from a file or the command line) or a
-// schedule file.
+// Source of a command's schedule: a scenario (from a file or the command line) or a schedule file.
 struct Source {
   std::optional<Scenario> scenario;
   std::string schedule_file;
   std::string machine;                                  // name or path; "" only for a schedule file
-  std::vector<ParameterChange> changes;                 // of it
+  std::vector<ParameterChange> changes;                 // of the machine
   bool sustained = false;                               // the machine after long load
-  std::string machine_place = "--machine: ";            // in front of messages about it
+  std::string machine_place = "--machine: ";            // prefix of messages about the machine
   std::vector<std::pair<std::string, std::string>> at;  // on the axes of the command line; see Asked::at
 };
 
-// All that the options name, nothing built yet: the scenarios of the file, or the one with --id, for every
-// combination of values of options that have several. Throws
-// UserError for options that contradict each other, unknown ids (nearest offered) and unreadable files.
+// All sources that the options name; nothing is built yet. These are the scenarios of the file, or the
+// scenario of --id, for every combination of option values. Throws UserError for contradicting options,
+// unknown ids (nearest offered) and unreadable files.
 std::vector<Source> sources_of(const SubjectOptions& options);
 
-// Throws UserError if there is an `--id` where no scenario file is.
+// Throws UserError for an `--id` without a scenario file.
 void require_no_id(const std::string& id);
 
-// Same, but exactly one. Throws UserError that lists the ids when there are several.
+// The same, but exactly one source. Throws UserError that lists the ids when there are several.
 Source single_source(const SubjectOptions& options);
 
 // A schedule and the machine that it runs on.
 struct Subject {
   std::string id;     // of the scenario, or the name of the schedule
   std::string title;  // one line for people
-  std::string file;   // of a schedule; "" of a scenario
-  std::string place;  // in front of messages: "file: ", "file:line: scenario "id": "; "" if from no file
+  std::string file;   // file of a schedule; "" for a scenario
+  std::string place;  // prefix of messages: "file: ", "file:line: scenario "id": "; "" without a file
   Machine machine;
   Schedule schedule;
-  std::optional<Scenario> scenario;  // with all knobs; none of a schedule file
-  std::optional<Rebuild> rebuild;    // of a scenario
+  std::optional<Scenario> scenario;  // with all knobs; none for a schedule file
+  std::optional<Rebuild> rebuild;    // only for a scenario
 };
 
-// Builds the schedule of a scenario, or reads that of a file. Throws UserError; with `require_sound` also for
-// what the checker finds in a schedule file.
+// Builds the schedule of a scenario, or reads a schedule file. Throws UserError; with `require_sound` also
+// for findings of the checker in a schedule file.
 Subject load_subject(const Source& source, bool require_sound = true);
 
 // Throws UserError when the source has no machine.

@@ -62,7 +62,7 @@ std::string svg_frame(const SvgFrame& frame, const std::string& x_label, const s
 }
 
 std::string svg_marker(std::size_t series, double x, double y) {
-  constexpr double s = 4.2;  // half its size
+  constexpr double s = 4.2;  // half of its size
   const std::string style = fmt::format(
       "fill=\"{0}\" fill-opacity=\"0.45\" stroke=\"{0}\" stroke-width=\"1.1\"", colour_of(series));
   const auto polygon = [&](std::initializer_list<std::pair<double, double>> corners) {

@@ -35,7 +35,7 @@ std::string count_of(std::size_t count, const std::string& what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-// Of points spread over those that are missing, as long as a few seconds last.
+// Measures for a few seconds, on points spread over the missing points.
 std::optional<double> measured_seconds_a_point(const SweepPlan& plan, const SweepWork& work,
                                                PointAnswerer& answerer, const InterruptibleWork& interrupt) {
   constexpr std::size_t kTrials = 64;
@@ -43,7 +43,7 @@ std::optional<double> measured_seconds_a_point(const SweepPlan& plan, const Swee
   const std::size_t trials = std::min(kTrials, work.missing.size());
   const auto begin = SweepClock::now();
   std::size_t done = 0;
-  // By halves, so that any beginning of them is spread.
+  // In bisection order, so that every prefix is spread.
   for (std::size_t i = 0; i < trials && seconds_since(begin) < kLongEnough && !interrupt.interrupted(); ++i) {
     double place = 0;
     double part = 0.5;

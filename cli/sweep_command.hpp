@@ -1,4 +1,4 @@
-// What the commands that run sweeps share: their options, and what they say at the end.
+// Common parts of commands that run sweeps: options, and the final report.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace tritax::cli {
 
 struct SweepArguments {
   std::string file;
-  std::string database;    // "": that of the file's name, in the current folder
+  std::string database;    // "": the name of the file, in the current folder
   std::string shard_text;  // "3/16"
   std::size_t shard = 0;   // from 0
   std::size_t shards = 1;
@@ -23,7 +23,7 @@ struct SweepArguments {
   bool retry = false;
   bool dry_run = false;
 
-  int cores() const;  // that it uses
+  int cores() const;  // cores that the command uses
 };
 
 // FILE, --output, --shard, --threads, --retry.
@@ -37,7 +37,7 @@ SweepRunOptions sweep_options(const SweepArguments& arguments, const SweepPlan& 
 // "3.2 s", "12 min", "5.1 h".
 std::string duration_text(double seconds);
 
-// What was answered, how fast, and what to do with it; on standard error what was refused.
+// Reports the answers, their rate, and the next steps; refused points go to standard error.
 void report_sweep(const SweepArguments& arguments, const SweepPlan& plan, const SweepTally& tally,
                   double seconds);
 

@@ -1,4 +1,4 @@
-// tritax export and tritax merge: what sweeps have stored as a table, and the databases of several as one.
+// tritax export and tritax merge: stored answers of sweeps as a table, and several databases as one.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,7 +35,7 @@ struct MergeArguments {
   std::vector<std::string> sources;
 };
 
-// Calls `give` with the dotted name and the value of everything in `tree` that is no object.
+// Calls `give` with the dotted name and the value of every leaf of `tree`.
 template <typename Give>
 void flatten(const nlohmann::ordered_json& tree, const std::string& prefix, const Give& give) {
   for (const auto& [key, value] : tree.items()) {
@@ -56,7 +56,7 @@ Cell cell_of_json(const nlohmann::ordered_json& value) {
   return value.dump();
 }
 
-// Columns in the order in which rows first have them.
+// Columns in the order of their first appearance.
 class NamedColumns {
  public:
   void add(const std::string& name) {
@@ -73,7 +73,7 @@ class NamedColumns {
 
 constexpr std::size_t kOwnColumns = 3;  // sweep, number, version
 
-// A part of the answer that the point has under the same name.
+// Column name for a part of the answer; differs from a part of the point with the same name.
 std::string answer_column(const NamedColumns& points, const std::string& name) {
   return points.has(name) || name == "sweep" || name == "number" || name == "version" || name == "error"
              ? "answer." + name
@@ -163,7 +163,7 @@ int run_merge(const MergeArguments& arguments) {
   if (arguments.target.empty() || arguments.sources.empty())
     throw UserError("OUT.db IN.db…: missing; give the database to make and those to put into it");
   for (const std::string& source : arguments.sources)
-    SweepStore(source, SweepAccess::read);  // before any is added
+    SweepStore(source, SweepAccess::read);  // before points are added
   SweepStore store(arguments.target, SweepAccess::write);
   for (const std::string& source : arguments.sources) {
     const SweepMerge merged = store.merge(source);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr SvgFrame kSweepFrame;
 
-// The logarithms that an axis spans, with room beside the outermost points.
+// Range of logarithms of an axis, with room beside the outermost points.
 struct Range {
   double low = 1e300;
   double high = 0;
@@ -74,7 +74,7 @@ class SweepDrawing {
     put("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);
   }
 
-  // One line a digit of every decade; 1, 2 and 5 have numbers.
+  // One line per digit of every decade; 1, 2 and 5 have numbers.
   void grid(const Range& range, bool across) {
     for (int decade = static_cast<int>(std::floor(std::log10(range.low))); decade <= std::log10(range.high);
          ++decade) {
@@ -117,7 +117,7 @@ class SweepDrawing {
     }
   }
 
-  // So many that no viewer wants to name them one by one.
+  // Too many points for tooltips.
   void draw_points(std::size_t index) {
     for (const auto& [value, time] : plot_.lines[index].points) {
       put("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"1.3\" fill=\"{}\" fill-opacity=\"0.55\"/>\n", x_of(value),
@@ -125,7 +125,7 @@ class SweepDrawing {
     }
   }
 
-  // Lines whose colours have been used before are dashed.
+  // Lines with a repeated colour are dashed.
   static std::string_view dashes(std::size_t index) {
     return index < kColours.size() ? "" : "stroke-dasharray=\"7 3\"";
   }

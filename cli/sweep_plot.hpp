@@ -1,5 +1,5 @@
 // Times of several series over one value as SVG, both axes logarithmic, so that a power law is a straight
-// line and equal ratios are equal distances. The file needs nothing beside it.
+// line and equal ratios are equal distances. The SVG file is self-contained.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace tritax::cli {
 struct SweepLine {
   std::string name;                               // in the legend
   std::vector<std::pair<double, double>> points;  // value and time, both above 0; values rise
-  bool joined = true;                             // by a line; else each point stands for itself
+  bool joined = true;                             // joined by a line; else single points
 };
 
 struct SweepPlot {
@@ -21,7 +21,7 @@ struct SweepPlot {
   std::string y_label;
   std::vector<SweepLine> lines;
   std::vector<double> crossovers;  // values where the lowest line changes; drawn from top to bottom
-  int decimals = 1;                // of what a point says of itself
+  int decimals = 1;                // decimals of the label of a point
 };
 
 // The whole SVG document.

@@ -31,7 +31,7 @@ constexpr std::array<std::string_view, 7> kOnlyOfLayers{
 constexpr std::array<std::string_view, 5> kOnlyOfProblems{"workload", "pattern", "problem", "knobs",
                                                           "max_operations"};
 
-// Without a place that a reader of one point would know: the key says it.
+// Without a place in messages, because the reader of one point knows it: the key says it.
 std::string point_text(const nlohmann::json& point, const char* key, const std::string& fallback) {
   if (!point.contains(key)) return fallback;
   if (!point.at(key).is_string())
@@ -71,7 +71,7 @@ void add_changes_of(const nlohmann::json& point, const char* group, ChangeKind k
   }
 }
 
-// What would change nothing is a mistake, and the same answer under two keys.
+// A setting without an effect is an error, and would store the same answer under two keys.
 template <typename Names>
 void refuse_keys(const nlohmann::json& point, const Names& names, std::string_view question) {
   for (const std::string_view name : names) {
@@ -88,7 +88,7 @@ nlohmann::ordered_json closed_form_of(const nlohmann::json& point, const Machine
   }
   const double bound_ns =
       least_time_ns(pattern_of(scenario), scenario.problem, machine, resolved_knobs(scenario, machine));
-  // Nothing is known below which no run comes: 0 would be no answer.
+  // No positive lower bound is known, and 0 is no answer.
   if (bound_ns <= 0) {
     throw UserError(
         fmt::format("pattern: {} has no closed form; ask 'simulate' of it", pattern_of(scenario).name));
@@ -182,7 +182,7 @@ nlohmann::ordered_json PointAnswerer::layer_point(const nlohmann::json& point, c
   const std::string dtype_name = point_text(point, "dtype", std::string(name_of(model.dtype)));
   const auto dtype = static_cast<DType>(parse_name(dtype_name, "dtype", kCommonDTypeNames));
   const Layers layers = layers_of(model, deployment, "tp");
-  // As `tritax layer`: a search of the large products of prefill takes minutes.
+  // As in `tritax layer`: a search of the large products of prefill takes minutes.
   AdviseOptions options =
       options_of_point(point, stop_, deployment.phase == Phase::decode ? selectors().front().name : "bounds");
   std::vector<StepAnswer> answers;

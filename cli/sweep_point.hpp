@@ -1,4 +1,4 @@
-// What a point of a sweep (sim/study/sweep/sweep_plan.hpp) is answered.
+// Answers to the points of a sweep (sim/study/sweep/sweep_plan.hpp).
 //
 //   simulate      as a line of `tritax evaluate`: "time_us", "bound_us", "operations", "critical_path"
 //
@@ -7,7 +7,7 @@
 //
 //   layer         of all layers: "libraries_us", "chosen_us", "best_us", "speedup"; of each step: "steps"
 //
-//   closed-form   "bound_us": what no schedule of the knobs is faster than, by a formula
+//   closed-form   "bound_us": a lower bound, by a formula, for all schedules with the knobs
 #pragma once
 
 #include <atomic>
@@ -24,10 +24,10 @@ namespace tritax::cli {
 
 class PointAnswerer {
  public:
-  // `stop` ends searches early; their point is then not answered. It must outlive this.
+  // `stop` ends searches early; their point is then not answered. `stop` must outlive this object.
   explicit PointAnswerer(const std::atomic<bool>& stop) : stop_(stop) {}
 
-  // From any thread.
+  // Any thread may call it.
   SweepAnswer answer(const nlohmann::json& point);
 
  private:
@@ -38,7 +38,7 @@ class PointAnswerer {
   nlohmann::ordered_json layer_point(const nlohmann::json& point, const Machine& machine) const;
 
   const std::atomic<bool>& stop_;
-  std::mutex mutex_;  // of the machines
+  std::mutex mutex_;  // guards machines_
   std::map<std::string, std::shared_ptr<const Machine>> machines_;
 };
 

@@ -32,7 +32,7 @@ std::string text_of(const Cell& cell, int decimals) {
 
 std::string csv_of(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) {
-    // Readers of CSV stumble over zero bytes, and terminals obey the others.
+    // Readers of CSV fail on zero bytes, and terminals obey other control characters.
     const std::string word = without_controls(*text, "\n\t");
     if (word.find_first_of(",\"\n") == std::string::npos) {
       return word;
@@ -66,8 +66,8 @@ std::string padded(const std::string& text, std::size_t width, bool to_right) {
 }
 
 constexpr std::size_t kGap = 2;           // between columns
-constexpr std::size_t kIndent = 4;        // of the further lines of a row
-constexpr std::size_t kLeastBroken = 24;  // narrower texts are not broken but go to a further line
+constexpr std::size_t kIndent = 4;        // of continuation lines
+constexpr std::size_t kLeastBroken = 24;  // narrower texts are not broken, but moved to a further line
 
 // A column in the text form.
 struct Place {
@@ -75,7 +75,7 @@ struct Place {
   bool numeric = false;
 };
 
-// Columns that stand beside each other: [first, last).
+// Columns that stand side by side: [first, last).
 struct Line {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -83,7 +83,7 @@ struct Line {
 
 std::size_t indent_of(const Line& line) { return line.first == 0 ? 0 : kIndent; }
 
-// Distributes the columns over lines of `width`, and narrows texts that are wider than what is left for them.
+// Distributes the columns over lines of `width`, and narrows texts that are wider than the remaining room.
 std::vector<Line> lines_of(std::vector<Place>& places, std::size_t width) {
   std::vector<Line> lines(1);
   std::size_t used = 0;
@@ -109,7 +109,7 @@ std::vector<Line> lines_of(std::vector<Place>& places, std::size_t width) {
   return lines;
 }
 
-// The pieces of a text that are at most `width` wide, broken at blanks where it has any.
+// Pieces of a text of at most `width` columns, broken at blanks where possible.
 std::vector<std::string> pieces_of(const std::string& text, std::size_t width) {
   if (width_of(text) <= width) return {text};
   std::vector<std::string> pieces;

@@ -1,4 +1,4 @@
-// A table that is written twice: aligned for people, comma-separated for programs.
+// A table with two written forms: aligned for people, comma-separated for programs.
 //
 // Cells keep their type, so the text form can round while the CSV form keeps every digit.
 #pragma once
@@ -18,7 +18,7 @@ struct Column {
   int decimals = 1;       // of floating point cells in the text form
 };
 
-// monostate is an empty cell; NaN and infinity print as one.
+// monostate is an empty cell; NaN and infinity print as empty cells.
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double>;
 
 struct Table {
@@ -30,15 +30,15 @@ struct Table {
 
 struct TextStyle {
   bool bold_header = false;
-  // Columns of the terminal, 0: as wide as it takes. What does not fit beside each other goes on in a further
-  // line, indented; a text wider than that is broken at blanks.
+  // Columns of the terminal; 0: unlimited. Columns that do not fit side by side continue in a further,
+  // indented line; a wider text is broken at blanks.
   std::size_t width = 0;
 };
 
 // Aligned columns, numbers to the right, words to the left, a header line with units.
 std::string to_text(const Table& table, const TextStyle& style = {});
 
-// RFC 4180: header of keys, then one line a row.
+// RFC 4180: a header of keys, then one line per row.
 std::string to_csv(const Table& table);
 
 }  // namespace tritax::cli

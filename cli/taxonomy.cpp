@@ -1,5 +1,5 @@
-// tritax taxonomy: what every pattern of a workload pays in taxes, at one size or along a sweep, and where
-// the best pattern changes.
+// tritax taxonomy: the taxes of every pattern of a workload, at one size or along a sweep, and the values
+// where the best pattern changes.
 #include "sim/study/taxonomy.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ struct TaxonomyArguments : SubjectOptions {
   const Selector* selector = &selectors().front();
 };
 
-// The answer at one value of the sweep; without a sweep there is one.
+// The answer at one value of the sweep, or the single answer without a sweep.
 struct Point {
   const Question* question = nullptr;
   Advice advice;
@@ -59,7 +59,7 @@ struct Point {
 
 struct Sweep {
   std::string name;             // of the axis; "" without a sweep
-  const Spec* field = nullptr;  // that it sweeps, if it is a number
+  const Spec* field = nullptr;  // swept field, if it is a number
   std::vector<Point> points;
 
   std::vector<Crossover> crossovers() const {
@@ -72,7 +72,7 @@ struct Sweep {
   }
 };
 
-// Patterns down, taxes across.
+// Rows are patterns, columns are taxes.
 Fields<Ranked> pattern_fields(const Workload& workload) {
   Fields<Ranked> fields = taxonomy_fields();
   for (Field<Ranked>& field : fields) {
@@ -88,7 +88,7 @@ Table pattern_table(const Point& point) {
                   ranked(point.advice.candidates, point.judgement), shown::kText);
 }
 
-// Values of the sweep down; the best pattern of each, its taxes, and the runner-up.
+// Rows are values of the sweep; columns are the best pattern, its taxes, and the runner-up.
 Table best_table(const Sweep& sweep) {
   const Workload& workload = *sweep.points.front().question->problem.workload;
   std::vector<Best> bests;
@@ -172,7 +172,7 @@ void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
                           100 * band)));
 }
 
-// Of all points, each once.
+// The cautions of all points, each once.
 void print_cautions(const Sweep& sweep, const Outputs& outputs) {
   std::vector<std::string> cautions;
   for (const Point& point : sweep.points) {
@@ -273,7 +273,7 @@ ordered_json sweep_json(const Sweep& sweep, const TaxonomyArguments& options, bo
           {"interrupted", interrupted}};
 }
 
-// What is known of how far the times of a sweep are off.
+// Known errors of the times of a sweep.
 std::string doubt_text(const Sweep& sweep) {
   double least = 0, most = 0;
   bool all = true;
@@ -314,7 +314,7 @@ SweepPlot plot_of(const Sweep& sweep) {
   return plot;
 }
 
-// What the options ask: one question, or one for each value of the only option that has several.
+// The questions of the options: one, or one per value of the only option with several.
 std::vector<Question> questions_on(TaxonomyArguments asked, Sweep& sweep) {
   if (asked.sweep) add_sweep(asked, *asked.sweep);
   if (asked.axes.size() > 1) {
@@ -336,7 +336,7 @@ std::vector<Question> questions_on(TaxonomyArguments asked, Sweep& sweep) {
   return questions_of(asked);
 }
 
-// True where all could be answered.
+// Returns true if all questions could be answered.
 bool answer(const std::vector<Question>& questions, const TaxonomyArguments& options,
             const InterruptibleWork& work, Sweep& sweep) {
   AdviseOptions search_options;
@@ -357,7 +357,8 @@ bool answer(const std::vector<Question>& questions, const TaxonomyArguments& opt
       point.refusal = error.what();
       all = false;
     }
-    if (point.advice.interrupted) point.advice.candidates.clear();  // the best so far are not the best
+    if (point.advice.interrupted)
+      point.advice.candidates.clear();  // the best so far need not be the best of all
     point.judgement = judged(question.problem, question.machine, point.advice.candidates);
   }
   return all;

@@ -15,7 +15,7 @@ namespace tritax::cli {
 
 namespace {
 
-// It shows escape sequences as they are.
+// Such a terminal shows escape sequences as text.
 bool is_dumb_terminal() {
   const char* terminal = std::getenv("TERM");
   return terminal != nullptr && std::string_view(terminal) == "dumb";
@@ -44,7 +44,7 @@ std::size_t terminal_width() {
   return size.ws_col;
 }
 
-// Code points, since cells may hold UTF-8 signs such as ×.
+// Counts code points, because cells may contain UTF-8 characters such as ×.
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
@@ -74,7 +74,7 @@ void tell(std::string_view text) {
 
 namespace {
 
-// ", 12.3/s, 45 s left", of work that goes on as it did so far.
+// ", 12.3/s, 45 s left", assuming a constant rate.
 std::string pace_text(std::size_t done, std::size_t total, double seconds) {
   if (done == 0 || done >= total || seconds <= 0) return "";
   const double rate = static_cast<double>(done) / seconds;
@@ -118,7 +118,7 @@ void Progress::update(std::size_t done, std::size_t total) {
 void Progress::keep_drawing() {
   using namespace std::chrono_literals;
   std::unique_lock lock(mutex_);
-  auto pause = 900ms;  // what ends sooner needs no bar
+  auto pause = 900ms;  // shorter work needs no bar
   while (!end_.wait_for(lock, pause, [this] { return ended_; })) {
     draw();
     pause = 200ms;

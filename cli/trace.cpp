@@ -1,4 +1,4 @@
-// tritax trace: the timeline of a run, to be opened in Perfetto.
+// tritax trace: the timeline of a run, as a file for Perfetto.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -14,12 +14,12 @@ namespace {
 
 constexpr double kTreeLeft = 24;
 constexpr double kTreeHead = 76;
-constexpr double kTreeRow = 30;        // of an answer
-constexpr double kTreeQuestion = 190;  // from a question to those behind it
+constexpr double kTreeRow = 30;        // per answer
+constexpr double kTreeQuestion = 190;  // distance from a question to its followers
 constexpr double kTreeAnswer = 330;    // width of answers' texts
 constexpr double kTreeBox = 22;        // height of a question's box
 constexpr double kTreeTitle = 34;
-constexpr double kTreeLetter = 6.6;  // width of one at the size of the texts
+constexpr double kTreeLetter = 6.6;  // per letter, at the size of the texts
 
 class TreePicture {
  public:
@@ -30,7 +30,7 @@ class TreePicture {
         answers_(std::move(answers)),
         next_(top + kTreeRow / 2) {}
 
-  // All of it; `bottom` is where the next may begin.
+  // The whole picture; `bottom` is the start of the next picture.
   std::string draw(double& bottom) {
     place(0, 0);
     bottom = next_ + kTreeRow / 2;
@@ -40,7 +40,7 @@ class TreePicture {
  private:
   static double x_of(std::size_t depth) { return kTreeLeft + kTreeQuestion * static_cast<double>(depth); }
 
-  // The height at which a node stands: answers one below the other, a question between its followers.
+  // Height of a node: answers stand one below the other, a question between its followers.
   double place(std::size_t at, std::size_t depth) {
     const TreeNode& node = tree_.nodes[at];
     if (node.feature < 0) {

@@ -1,5 +1,5 @@
-// Decision trees as SVG: questions from left to right, yes above no, answers at the right with how many
-// problems of the training set each is for. The file needs nothing beside it.
+// Decision trees as SVG: questions from left to right, yes above no. Each answer at the right has the number
+// of its problems in the training set. The SVG file is self-contained.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tritax::cli {
 
-// The whole SVG document. Where features are gathered three trees stand below each other.
+// The whole SVG document. Where features are gathered, three trees stand one below the other.
 std::string tree_picture(const TreeSelector& trees, const std::string& title, const std::string& subtitle);
 
 }  // namespace tritax::cli

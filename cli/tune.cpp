@@ -1,4 +1,4 @@
-// tritax tune: trains a selector over many problems and says how good its choices are.
+// tritax tune: trains a selector over many problems, and scores its choices.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -37,8 +37,8 @@ using nlohmann::ordered_json;
 
 constexpr std::array<std::string_view, 2> kCorpusTypes{"fp16", "fp64"};
 constexpr std::array<std::string_view, 2> kTuned{"sieve", "tree"};
-constexpr std::string_view kModelsEnding = ".json";  // of what is evaluated, and not trained
-constexpr std::size_t kMostDrawn = 3000;             // points of a series in a picture
+constexpr std::string_view kModelsEnding = ".json";  // a file to evaluate instead of training
+constexpr std::size_t kMostDrawn = 3000;             // points per series in a picture
 
 struct TuneArguments : Asked {
   OutputOptions output;
@@ -63,7 +63,7 @@ struct TuneArguments : Asked {
   SieveDesign design() const { return {key_bits.value_or(SieveDesign{}.key_bits), false_positive_rate}; }
 };
 
-// What goes where, opened before anything is worked out.
+// Output files, opened before the work starts.
 struct TuneFiles {
   explicit TuneFiles(const TuneArguments& asked) : outputs(asked.output) {
     const auto open = [](std::optional<OutputFile>& file, const std::string& path, const char* flag) {
@@ -80,7 +80,7 @@ struct TuneFiles {
   std::optional<OutputFile> sieve, header, plot, tree;
 };
 
-// The sieve of a table: its score as text and JSON, and the files that were asked for.
+// The sieve of a table: its score as text and JSON, and the requested files.
 void report_sieve(const TuneArguments& asked, const ChoiceTable& table, const TunedSieve& tuned, Table picks,
                   TuneFiles& files, ordered_json& json) {
   const SieveScore& score = tuned.score;
@@ -120,7 +120,7 @@ void report_sieve(const TuneArguments& asked, const ChoiceTable& table, const Tu
   if (files.header) files.header->commit(tuned.sieve.to_header("tritax_tuned"));
 }
 
-// As the paper ran it.
+// The machine as in the paper.
 Machine corpus_machine(const TuneArguments& asked) {
   return find_machine_option(asked.machine.empty() ? "a100-8-1005mhz" : asked.machine, asked.changes);
 }
@@ -161,7 +161,7 @@ Table speedup_table(const CorpusKernels& kernels, const std::vector<GemmSize>& s
   return table;
 }
 
-// Every schedule's error against simulation, on the first GEMMs of the corpus.
+// Errors of every schedule against simulation, on the first GEMMs of the corpus.
 void report_compared(const std::vector<ComparedRun>& runs, TuneFiles& files, ordered_json& json) {
   Table table{{{"schedule", "closed form against simulation"},
                {"gemms", "GEMMs"},
@@ -297,7 +297,7 @@ int run_tune_trees(const TuneArguments& asked, const Corpus& corpus, TuneFiles& 
   return 0;
 }
 
-// Nothing is trained with them.
+// Options that make no sense with grid models, which are not trained.
 void refuse_beside_grid_models(const TuneArguments& asked) {
   for (const auto& [given, flag] :
        {std::pair{!asked.corpus.empty(), "--corpus"}, std::pair{!asked.sieve.empty(), "--sieve"},

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLargestModels = std::size_t{64} << 20;
 
-// Of every problem the same option, or the fastest of the first ones.
+// Picks the same option for every problem.
 std::vector<std::size_t> always(const GridTable& grids, std::size_t option) {
   return std::vector<std::size_t>(grids.table.problems.size(), option);
 }

@@ -1,4 +1,4 @@
-// Tables of how good picks are, of `tritax tune`.
+// Tables of scores of picks, for `tritax tune`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,7 +11,8 @@ namespace tritax::cli {
 
 Table pick_table();
 
-// `choice_ns`: of one choice, not a number where nobody chooses; `left`: options that it simulates or times.
+// `choice_ns`: time of one choice, NaN without a chooser; `left`: number of options that it simulates or
+// times.
 void add_pick(Table& table, const std::string& name, double choice_ns, double left, const PickScore& score);
 
 nlohmann::ordered_json json_of_table(const Table& table);

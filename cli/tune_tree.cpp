@@ -40,7 +40,7 @@ TreeLimits limits_of(const TreeTuning& tuning) {
   return limits;
 }
 
-// Patterns crossed with the values of the knobs that vary, where they use them.
+// Patterns crossed with the values of the varied knobs that they use.
 std::vector<PatternOption> options_with(const Workload& workload, const std::vector<std::string>& vary) {
   std::vector<PatternOption> options = pattern_options(workload);
   for (const std::string& text : vary) {
@@ -68,7 +68,7 @@ std::vector<PatternOption> options_with(const Workload& workload, const std::vec
                               options.size(), kMostTreeOptions));
 }
 
-// Of problems, which have no column for it.
+// Gathering time, for problems without a column of it.
 double gather_ns_of(const TreeTuning& tuning) {
   TimesColumns columns;
   columns.gathered = listed(tuning.gathered, "--gathered");
@@ -81,7 +81,7 @@ double gather_ns_of(const TreeTuning& tuning) {
       fmt::format("--gather-time: '{}' is no time; give a number with ns, us, ms or s", tuning.gather_time));
 }
 
-// What a pass over the data finds may be fields of a problem too; `what` has no columns.
+// Throws UserError for columns: gathered features may be fields of a problem too; `what` has no columns.
 void refuse_columns(const TreeTuning& tuning, const std::string& what, bool may_gather) {
   if (!may_gather && !tuning.gathered.empty()) {
     throw UserError(fmt::format("--gathered: {} have nothing to gather; leave it out", what));
@@ -119,7 +119,7 @@ Table ways_table(const TreeScores& scores, bool gathers, bool baseline) {
   return table;
 }
 
-// Without options that are never fastest and never chosen; columns have the numbers of the rows.
+// Without options that are neither fastest nor chosen; columns are numbered as the rows.
 Table confusion_table(const TreeScores& scores, const std::vector<std::string>& options) {
   std::vector<std::size_t> shown;
   for (std::size_t i = 0; i < options.size(); ++i) {

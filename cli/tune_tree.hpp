@@ -1,5 +1,5 @@
-// tritax tune --selector tree: trains decision trees on a table of times or on what was simulated, and says
-// how good their choices are for problems that they have not seen.
+// tritax tune --selector tree: trains decision trees on a table of times or on simulations, and scores their
+// choices for problems outside the training set.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TreeTuning {
   std::string times, features, gathered, gather_time, group, heuristic, baseline;  // of a table
   std::vector<std::string> vary;                                                   // knobs, of scenarios
   std::optional<std::int32_t> depth, leaves, leaf_examples, folds;
-  std::string tree;  // where to write it as JSON
+  std::string tree;  // output file, as JSON
 
   // The first option that asks for trees; "" if none does.
   std::string given() const;
@@ -25,13 +25,13 @@ struct TreeTuning {
 
 void add_tree_options(CLI::App& app, TreeTuning& tuning);
 
-// What to learn from: a CSV; scenarios of one workload, each simulated with all patterns; a table of choices.
+// Training data: a CSV; scenarios of one workload, each simulated with all patterns; a table of choices.
 TimedProblems problems_of_csv(const TreeTuning& tuning, const std::string& path);
 TimedProblems problems_of_scenarios(const TreeTuning& tuning, const std::vector<Scenario>& scenarios,
                                     const Machine& machine);
 TimedProblems problems_of_choices(const TreeTuning& tuning, const ChoiceTable& table);
 
-// Where the answer goes; null: nowhere.
+// Outputs of the answer; null: none.
 struct TreeOutputs {
   Outputs& outputs;
   std::optional<OutputFile>& tree;
@@ -39,7 +39,7 @@ struct TreeOutputs {
   std::optional<OutputFile>& plot;
 };
 
-// `what`: whose times these are, for titles.
+// `what`: source of the times, for titles.
 void tune_trees(const TreeTuning& tuning, const TimedProblems& problems, std::uint64_t seed,
                 const std::string& what, TreeOutputs outputs);
 

@@ -1,4 +1,4 @@
-// tritax validate: predictions beside measurements on GPUs.
+// tritax validate: predictions compared with measurements on GPUs.
 #include "sim/study/validate.hpp"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ struct ValidateArguments {
   std::optional<int> threads;
 };
 
-// Where the files and the machine do not seem to belong together.
+// Notes where the files do not seem to match the machine.
 void print_notes(const std::vector<MeasuredFile>& files, const std::vector<ValidatedRow>& rows,
                  const Outputs& outputs) {
   std::set<std::pair<std::size_t, std::string>> pairs;
@@ -79,7 +79,7 @@ std::vector<Scenario> scenarios_of(const ValidateArguments& options) {
   return scenarios;
 }
 
-// Whole runs, by either clock.
+// Compares whole runs, by either clock.
 int compare_runs(const ValidateArguments& options, PageOutput& page, Outputs& outputs) {
   const std::vector<ParameterChange>& changes = options.asked.changes;
   std::optional<OutputFile> plot;
@@ -140,7 +140,7 @@ int run(const ValidateArguments& options) {
     throw UserError("--ops and --library: give one of them");
   const std::string& machine = options.asked.machine;
   const std::vector<ParameterChange>& changes = options.asked.changes;
-  if (!machine.empty()) find_machine_option(machine, changes);  // the flag is to blame, no row
+  if (!machine.empty()) find_machine_option(machine, changes);  // so that an error names the flag, not a row
   if (!options.ops.empty()) {
     if (!options.plot.empty() || !options.measured.empty() || !options.clock.empty()) {
       throw UserError("--ops: compares operations, not runs; leave out --measured, --clock and --plot");

@@ -18,7 +18,7 @@ using nlohmann::ordered_json;
 
 std::string_view name_of(LibraryForm form) { return kLibraryFormNames[static_cast<std::size_t>(form)]; }
 
-// Its size; what only moves data is known by that of a GPU's shard.
+// Size of the work; workloads that only move data by the size of a GPU's shard.
 std::string work_text(const Problem& problem) {
   const Work work = work_of(problem);
   if (work.flops > 0 || work.peers == 0) return problem.workload->size_text(problem);
@@ -57,7 +57,7 @@ Table form_table(const std::vector<LibraryResidual>& rows) {
   return table;
 }
 
-// What a row is of; `knobs` keeps its resolved knobs.
+// Record of a row; `knobs` keeps its resolved knobs.
 Record record_of(const LibraryResidual& row, const Machine& machine, Values& knobs) {
   const Scenario& scenario = row.row.scenario;
   knobs = resolved_knobs(scenario, machine);

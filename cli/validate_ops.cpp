@@ -77,7 +77,7 @@ ordered_json times_json(const OpTimes& times) {
           {"sum_us", times.sum_us}};
 }
 
-// What a row is of; `machine` and `knobs` keep the parts of it.
+// Record of a row; `machine` and `knobs` keep its parts.
 Record record_of(const OpResidual& row, Machine& machine, Values& knobs) {
   machine = find_machine_of(row.scenario);
   knobs = resolved_knobs(row.scenario, machine);

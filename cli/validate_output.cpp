@@ -1,4 +1,4 @@
-// The answer of `tritax validate`, in the forms that it is printed and written in.
+// The output of `tritax validate`, for people and as CSV, JSON and a page.
 #include "cli/validate_output.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ constexpr std::size_t kWorstRows = 10;  // shown without --rows
 
 std::string shape_of(const Problem& problem) { return problem.workload->size_text(problem); }
 
-// Of tiled kernels the tile and the split of the compute units, else all knobs in short.
+// For tiled kernels the tile and the split of the compute units, else all knobs in short form.
 std::string knobs_of(const ValidatedRow& row) {
   const Spec* tile = find_spec(row.knobs.specs(), "tile");
   if (tile == nullptr)
@@ -51,7 +51,7 @@ Table row_table(const std::vector<ValidatedRow>& rows, MeasuredClock clock) {
   return table;
 }
 
-// Columns of the tables of fields and knobs of all rows, each once. GPUs stand before them.
+// Columns of fields and knobs of all rows, each once; without GPUs, which stand before them.
 std::vector<std::string> value_columns(const std::vector<ValidatedRow>& rows) {
   std::vector<std::string> columns;
   std::set<const Workload*> seen;
@@ -82,7 +82,7 @@ Cell value_cell(const ValidatedRow& row, const std::string& column) {
   return {};
 }
 
-// Adds every value by its name; a shape as an array of numbers.
+// Adds every value by its name; shapes as arrays of numbers.
 void add_values(ordered_json& json, const Values& values) {
   for (std::size_t i = 0; i < values.specs().size(); ++i) {
     const Spec& spec = values.specs()[i];

@@ -1,4 +1,4 @@
-// The answer of `tritax validate`, in the forms that it is printed and written in.
+// Output of `tritax validate`, for people and as CSV, JSON and a page.
 #pragma once
 
 #include <map>
@@ -20,20 +20,20 @@ using ValidatedMachines = std::map<std::string, Machine>;
 ValidatedMachines machines_of(const std::vector<ValidatedRow>& rows,
                               const std::vector<ParameterChange>& changes);
 
-// All tables for people; of the rows only those with the largest errors unless `all_rows`.
+// All tables for people; only the rows with the largest errors unless `all_rows`.
 void print_validated(const std::vector<ValidatedRow>& rows, bool all_rows, MeasuredClock clock,
                      const Outputs& outputs);
 
-// A line a row, with fields and knobs of all workloads among them.
+// One line per row, with fields and knobs of all workloads.
 Table validated_csv(const std::vector<ValidatedRow>& rows, const ValidatedMachines& machines);
 
-// `tritax.validate/1`, without whether it was interrupted.
+// `tritax.validate/1`, without the key of an interruption.
 nlohmann::ordered_json validated_json(const std::vector<ValidatedRow>& rows, MeasuredClock clock,
                                       const ValidatedMachines& machines);
 
 ParityPlot parity_plot(const std::vector<ValidatedRow>& rows, MeasuredClock clock);
 
-// `result`: of validated_json().
+// `result`: from validated_json().
 Page validated_page(const std::vector<ValidatedRow>& rows, MeasuredClock clock, nlohmann::ordered_json result,
                     const ValidatedMachines& machines);
 

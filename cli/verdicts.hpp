@@ -1,4 +1,4 @@
-// How `reproduce` shows a score of verdicts: as tables for people, CSV and JSON.
+// Scores of verdicts in `reproduce`: tables for people, CSV and JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 namespace tritax::cli {
 
-// Every verdict, family by family, then the score. Nothing where there are none.
+// Every verdict, family by family, then the score; nothing without verdicts.
 void print_verdicts(const std::vector<JudgedQuestion>& verdicts, const Outputs& outputs);
 
 Table verdict_table(const std::vector<JudgedQuestion>& verdicts);

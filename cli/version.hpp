@@ -1,4 +1,4 @@
-// Which Tritax this is.
+// The version of Tritax.
 #pragma once
 
 #include <string_view>

@@ -2,13 +2,13 @@
 //
 //   mpirun -n 64 tritax-mpi SWEEP.toml [-o FILE.db] …
 //
-// Rank 0 reads the file, hands out points as ranks ask for them, and alone writes the database; every rank,
-// also that one, answers points on a thread of its own. Answers and database are those of one process. A rank
-// that says nothing for a while is given up: its points go to others. MPI promises nothing of what is left of
-// a job then, and most launchers end it (Open MPI goes on with --enable-recovery): what is stored stays, and
-// the same command goes on.
+// Rank 0 reads the file, hands out points as ranks ask for them, and alone writes the database. Every rank,
+// rank 0 included, answers points on a separate thread. Answers and database equal those of one process. A
+// rank that is silent for a while counts as lost, and its points go to others. MPI then guarantees nothing
+// for the rest of the job, and most launchers end it (Open MPI continues with --enable-recovery): stored
+// answers stay, and the same command continues from them.
 //
-// A rank computes on one core, searches on --threads of them.
+// A rank computes on one core, but searches on --threads cores.
 #include <fmt/format.h>
 #include <mpi.h>
 
@@ -46,7 +46,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kPointsTag = 1;   // to a rank: JSON array of points; empty: there are no more
-constexpr int kAnswersTag = 2;  // from a rank: JSON array of [answer, error]; it wants more points
+constexpr int kAnswersTag = 2;  // from a rank: JSON array of [answer, error]; the rank wants more points
 constexpr int kAliveTag = 3;    // from a rank, while it computes
 constexpr auto kBetweenPolls = std::chrono::milliseconds(1);
 constexpr auto kBetweenSigns = std::chrono::seconds(1);
@@ -57,7 +57,8 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// Answers chunks on a thread of its own, so that the rank can talk meanwhile: only the main thread calls MPI.
+// Answers chunks on a separate thread, so that the rank can communicate meanwhile: only the main thread calls
+// MPI.
 class Computer {
  public:
   explicit Computer(const std::atomic<bool>& stop) : answerer_(stop), thread_([this] { work(); }) {}
@@ -80,7 +81,7 @@ class Computer {
     wake_.notify_one();
   }
 
-  // The answers of the chunk, once.
+  // The answers of the chunk; each is returned once.
   std::optional<nlohmann::json> take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(answers_, std::nullopt);
@@ -117,7 +118,7 @@ void send_text(const std::string& text, int rank, int tag) {
   MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, rank, tag, MPI_COMM_WORLD);
 }
 
-// Sends without waiting: who is lost would never receive.
+// Sends without waiting, because a lost rank never receives.
 class Outbox {
  public:
   void post(std::string text, int rank, int tag) {
@@ -132,7 +133,7 @@ class Outbox {
               &letter.request);
   }
 
-  // Until all have arrived.
+  // Waits until all messages have arrived.
   void settle() {
     for (Letter& letter : letters_) MPI_Wait(&letter.request, MPI_STATUS_IGNORE);
   }
@@ -163,7 +164,7 @@ std::optional<Message> poll_message(int rank) {
   return message;
 }
 
-// Every other rank.
+// The loop of every rank but 0.
 void serve(const std::atomic<bool>& stop) {
   Computer computer(stop);
   send_text("[]", 0, kAnswersTag);
@@ -185,7 +186,7 @@ void serve(const std::atomic<bool>& stop) {
   }
 }
 
-// Hands out what is missing, rank by rank, and stores what comes back.
+// Hands out missing points, rank by rank, and stores the answers.
 class Distributor {
  public:
   Distributor(const SweepPlan& plan, const SweepWork& work, SweepBatches& batches,
@@ -195,7 +196,7 @@ class Distributor {
     for (int rank = 0; rank < ranks; ++rank) ranks_[rank].heard = Clock::now();
   }
 
-  // Until everything is answered, or there is nobody left to do it. Returns how many ranks were lost.
+  // Runs until everything is answered, or no rank is left. Returns the number of lost ranks.
   int run() {
     Computer computer(*options_.stop);
     give(0, &computer);
@@ -210,7 +211,7 @@ class Distributor {
         give(0, &computer);
       }
       give_up_silent_ranks();
-      // Points of a rank that is lost may come back when this one has run out of them.
+      // Points of a lost rank may become free after rank 0 has run out of points.
       if (ranks_[0].waits) give(0, &computer);
     }
     for (auto& [rank, state] : ranks_) {
@@ -222,11 +223,11 @@ class Distributor {
 
  private:
   struct Rank {
-    std::vector<AskedPoint> has;  // and has not answered yet
+    std::vector<AskedPoint> has;  // points of the rank without an answer yet
     Clock::time_point given;
     Clock::time_point heard;
-    double points_a_second = 0;  // 0: not known yet
-    bool waits = false;          // it asked when there was nothing for it
+    double points_a_second = 0;  // 0: unknown
+    bool waits = false;          // asked when no point was left
     bool lost = false;
   };
 
@@ -235,7 +236,7 @@ class Distributor {
     for (const auto& [rank, state] : ranks_) {
       if (!state.lost && !state.has.empty()) return false;
     }
-    // Those who have not begun yet are told to end as soon as they ask.
+    // Ranks that have not begun are told to end when they ask.
     for (const auto& [rank, state] : ranks_) {
       if (rank != 0 && !state.lost && !state.waits) return false;
     }
@@ -245,7 +246,7 @@ class Distributor {
   void hear(const Message& message) {
     Rank& state = ranks_[message.rank];
     state.heard = Clock::now();
-    if (message.tag != kAnswersTag || state.lost) return;  // its points have gone to others
+    if (message.tag != kAnswersTag || state.lost) return;  // its points have gone to other ranks
     keep(message.rank, nlohmann::json::parse(message.text));
     give(message.rank, nullptr);
   }
@@ -263,7 +264,7 @@ class Distributor {
     state.has.clear();
   }
 
-  // Some tenths of a second of work, and less towards the end, so that all end together.
+  // A chunk is some tenths of a second of work, and less towards the end, so that all ranks end together.
   void give(int rank, Computer* own) {
     Rank& state = ranks_[rank];
     state.waits = true;
@@ -313,7 +314,7 @@ class Distributor {
   int lost_ = 0;
 };
 
-// Rank 0. Returns how many ranks were lost.
+// The loop of rank 0. Returns the number of lost ranks.
 int lead(const SweepArguments& arguments, int ranks, double lost_after_seconds,
          const InterruptibleWork& interrupt) {
   const SweepPlan plan = read_sweep(arguments.file);
@@ -365,7 +366,7 @@ int run_rank(int argc, char** argv, int rank, int ranks) {
   complete_sweep_arguments(arguments);
   const int lost = lead(arguments, ranks, lost_after.value_or(30), interrupt);
   const int code = interrupt.interrupted() ? interrupted_exit_code() : 0;
-  // Who is lost cannot come to MPI_Finalize.
+  // A lost rank cannot reach MPI_Finalize.
   if (lost > 0) MPI_Abort(MPI_COMM_WORLD, code);
   return code;
 }

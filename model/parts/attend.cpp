@@ -14,8 +14,8 @@ namespace tritax {
 namespace {
 
 constexpr std::int64_t kMaxHeads = 4096;
-constexpr std::int64_t kMaxDepth = 512;    // of a head
-constexpr double kOverheadRegisters = 32;  // addresses, maxima and sums of a thread
+constexpr std::int64_t kMaxDepth = 512;    // columns of a head
+constexpr double kOverheadRegisters = 32;  // per thread: addresses, maxima and sums
 
 }  // namespace
 

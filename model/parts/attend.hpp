@@ -1,5 +1,4 @@
-// What workloads with attention share: the fields of their heads, and the resources of a workgroup that
-// attends.
+// Fields of the heads, and the resources of a workgroup, for workloads with attention.
 #pragma once
 
 #include <string_view>
@@ -14,15 +13,17 @@ Spec kv_heads_field();
 Spec head_dim_field();
 Spec causal_field();
 
-// Gives kv_heads where nobody has. Throws UserError if the query heads cannot share them evenly.
+// Sets kv_heads to q_heads where the problem gives none. Throws UserError where q_heads is no multiple of
+// kv_heads.
 void complete_kv_heads(Problem& problem, const FieldPlace& place);
 
-// Of as many queries as keys, of all heads (and batches) together; a key that a mask hides is no work.
+// Flops of all heads (and batches) together, with as many queries as keys; a masked key counts as no work.
 double attention_flops(std::int64_t heads, std::int64_t depth, std::int64_t context, bool causal);
 
-// Of a workgroup with a tile of m queries that takes n keys at a time, of heads of k columns: results, scores
-// and weights in registers, and queries too unless they are in LDS; one block of keys and values in LDS, two
-// where they overlap. Throws UserError that names `knob`, the one to make smaller, where that does not fit.
+// Resources of a workgroup with a tile of m queries that takes n keys at a time, of heads of k columns.
+// Results, scores and weights lie in registers, and so do queries unless `queries_in_lds`. One block of keys
+// and values lies in LDS, or two where the pipeline overlaps. Where the tile does not fit, throws UserError
+// that names `knob`, the knob to make smaller.
 Resources attend_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile, bool queries_in_lds,
                            std::string_view knob);
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kAttendKernelNames{"pipelined", "mma-sync"};
 
-// Tables of workloads are filled from it before main() begins: it is made when it is first asked for.
+// A function-local static, because tables of workloads read it before main() begins.
 const std::array<Spec, 4>& attend_knobs() {
   static const std::array<Spec, 4> knobs{{
       {.name = "tile",

@@ -1,5 +1,6 @@
-// What workloads share whose workgroups have a tile of queries each and go through all keys that it may see:
-// knobs of the tile, what it takes from a compute unit, the tile where nobody says one, and a bound.
+// Tiles of attention, for workloads with one tile of queries per workgroup, which goes through all keys that
+// the tile may see: knobs of the tile, resources per workgroup, the default tile, and a lower bound of the
+// time.
 #pragma once
 
 #include "model/parts/attend.hpp"
@@ -10,31 +11,31 @@ namespace tritax {
 // Rows for tables of knobs: tile (of queries and keys), waves, pipeline, kernel.
 const Spec& attend_knob(std::string_view name);
 
-// The tile that such knobs ask for, of heads of `depth` columns. Throws UserError for sides that are no
+// Tile that the knobs ask for, with heads of `depth` columns. Throws UserError for sides that are no
 // multiples of kTileStep.
 MatmulTile attend_tile_of(const Values& values, std::int64_t depth);
 
-// How a kernel with such knobs is written.
+// Profile of a kernel with these knobs.
 KernelProfile attend_profile_of(const Values& values);
 
-// Of a workgroup; queries are in LDS where the matrix instruction reads them from there (wgmma). Throws
-// UserError where the tile does not fit a compute unit.
+// Resources of a workgroup. Queries lie in LDS where the matrix instruction reads them from LDS (wgmma).
+// Throws UserError where the tile does not fit a compute unit.
 Resources attend_tile_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
 
-// Of a rank, without workgroups.
+// Kernel of one rank, without workgroups.
 Kernel attend_tile_kernel(const Gpu& gpu, DType dtype, const MatmulTile& tile, KernelProfile profile,
                           int rank, std::string_view name);
 
-// Puts into the knobs the largest of these that fits: 128 queries by 64 keys, with the fewest waves; narrower
-// for wide heads.
+// Sets the knobs to the largest tile that fits: 128 queries by 64 keys with the fewest waves, or fewer where
+// heads are wide.
 void assume_fitting_tile(Values& values, const Gpu& gpu, DType dtype, std::int64_t depth);
 
-// Tiles and waves that a search may try, together: what one holds depends on the other. That of `base` is the
-// start; no values where a part of it was given.
+// Tiles that a search may try. A value sets tile and waves together, because the waves decide which tile
+// fits. The search starts at the tile of `base`. Without values where `base` was given a side or the waves.
 Axis attend_tile_axis(const Values& base, const Gpu& gpu, DType dtype, std::int64_t depth);
 
-// A lower bound of the time of a kernel, of matrix and vector work alone: `all` blocks of tile.n keys for a
-// tile of queries, `longest` of them one after the other.
+// A lower bound of the time of a kernel, from matrix and vector work alone. `all`: blocks of tile.n keys that
+// tiles of queries take in total; `longest`: those of one workgroup, one after the other.
 double attend_bound_ns(const Machine& machine, DType dtype, const MatmulTile& tile, KernelProfile profile,
                        double longest, double all);
 

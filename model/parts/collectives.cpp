@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMostWorkgroups = std::int64_t{1} << 16;
 
-// Tables of workloads are filled from it before main() begins: it is made when it is first asked for.
+// A function-local static, because tables of workloads read it before main() begins.
 const std::array<Spec, 7>& all_knobs() {
   static const std::array<Spec, 7> knobs{{
       {.name = "comm_tile",
@@ -48,7 +48,7 @@ const std::array<Spec, 7>& all_knobs() {
   return knobs;
 }
 
-// Strides that reach all ranks.
+// Number of strides that reach all ranks.
 std::int64_t most_rings(int gpus) {
   std::int64_t strides = 0;
   for (int stride = 1; stride < gpus; ++stride) strides += std::gcd(stride, gpus) == 1 ? 1 : 0;
@@ -74,7 +74,7 @@ Axis workgroup_axis(const Machine& machine) {
   return axis;
 }
 
-// Pieces that the accumulator of a workgroup holds.
+// Shapes of pieces that fit the accumulator of a workgroup.
 Axis piece_axis() {
   constexpr std::array<std::array<std::int64_t, 2>, 7> shapes{
       {{128, 128}, {64, 256}, {64, 128}, {32, 128}, {32, 64}, {16, 64}, {16, 512}}};
@@ -117,7 +117,7 @@ const Spec& collective_knob(std::string_view name) {
 
 SumKnobs collective_knobs_of(const Values& values) {
   SumKnobs knobs = sum_knobs_of(values);
-  knobs.gemm_cus = knobs.comm_cus;  // a kernel of one role, whatever patterns call it
+  knobs.gemm_cus = knobs.comm_cus;  // the kernel has a single role in every pattern
   knobs.xcd_remap = false;
   return knobs;
 }

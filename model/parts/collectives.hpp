@@ -1,10 +1,12 @@
-// What workloads share that are a collective alone: every rank has a matrix of rows × cols, or one has.
+// Collectives alone as workloads: fields, knobs, limits and the space of a search. Every rank has a matrix of
+// rows × cols, or only one rank has.
 //
-// Fields, knobs, limits and the space of a search; a schedule is one kernel a rank, of persistent workgroups
-// that move pieces of `comm_tile`. Those with sums are PartialSums without a product (partial_sums.hpp).
+// A schedule has one kernel per rank, whose persistent workgroups move pieces of `comm_tile`. Collectives
+// with sums are PartialSums without a product (partial_sums.hpp).
 //
-// A run neither begins nor ends on a rank alone. Without host barriers its workgroups tell their counterparts
-// that their memory may be written or read, and at the end that it has been; with them the host says so.
+// A rank neither begins nor ends a run alone. Without host barriers, workgroups tell their counterparts at
+// the start that memory may be written or read, and at the end that this is done. With host barriers the host
+// says so.
 #pragma once
 
 #include <array>
@@ -27,53 +29,54 @@ struct Collective {
 };
 Collective collective_of(const Problem& problem);
 
-// Fields rows, cols, dtype and gpus. `whose`: "the matrix of every GPU"; `least`: GPUs.
+// Fields rows, cols, dtype and gpus. `least`: the fewest GPUs.
 std::array<Spec, 4> collective_fields(std::string_view rows_help, std::string_view cols_help, int least);
 
 // Rows for the tables of knobs: comm_tile, comm_cus, transport, rings, peer_order, lock, host_barriers.
 const Spec& collective_knob(std::string_view name);
 
-// Every compute unit has a workgroup where the knobs do not say how many.
+// Where the knobs give no number of workgroups, every compute unit has one.
 SumKnobs collective_knobs_of(const Values& values);
 
-// Refuses knobs, memory and sizes that cannot be. `needed_bytes`: of all buffers of a GPU.
+// Throws UserError for impossible knobs, memory or sizes. `needed_bytes`: bytes of all buffers of a GPU.
 void check_collective(const Collective& collective, const Machine& machine, const SumKnobs& knobs,
                       double needed_bytes);
 
-// Workload::complete where every GPU has a block of rows: refuses fewer rows than GPUs.
+// Workload::complete where every GPU has a block of rows: throws UserError for fewer rows than GPUs.
 void require_rows(Problem& problem, const FieldPlace& place);
 
-// The same where what a GPU owns are rows or columns: refuses fewer of both than GPUs.
+// The same where every GPU owns rows or columns: throws UserError where both are fewer than GPUs.
 void require_rows_or_columns(Problem& problem, const FieldPlace& place);
 
-// The matrices as summands that are one array, of which a GPU owns rows, or columns where there are fewer
-// rows than GPUs.
+// The matrices of all ranks as summands of one array. A GPU owns rows of the array, or columns where there
+// are fewer rows than GPUs.
 PartialSums array_of(const Collective& collective);
 
-// What a GPU sends of an all-reduce: both ways, as bus bandwidths count it.
+// Bytes that a GPU sends in both halves of an all-reduce, as bus bandwidths count them.
 Work all_reduce_work(const Problem& problem);
 
 std::string collective_size_text(const Problem& problem);
 
-// The table at the knobs that suit the machine: all rings that a mesh has, and staggered peers.
+// The knobs of the table with the values that suit the machine: all rings that a mesh has, staggered peers,
+// no host barriers.
 Values default_collective_knobs(const Values& table, const Problem& problem, const Machine& machine);
 
-// All knobs that the pattern uses: workgroups from a few to one a compute unit, crossed at first; then
-// pieces, transports, rings, orders of peers and locks.
+// All knobs that the pattern uses. A search crosses numbers of workgroups, from a few to one per compute
+// unit, at first; then it tries pieces, transports, rings, orders of peers and locks.
 KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const Machine& machine,
                            const Values& table, const Values& pins);
 
-// The pieces of a rectangle of at most height × width, row by row.
+// Cuts a rectangle into pieces of at most height × width, row by row.
 std::vector<Rect> cut(const Rect& whole, std::int32_t height, std::int32_t width);
 
-// What a workgroup moves at a time: comm_tile, or kPieceAlone square.
+// Rows and columns that a workgroup moves at a time: comm_tile, or kPieceAlone square.
 TileIndex piece_size(const GemmKnobs& knobs);
 
-// A persistent kernel of workgroups that move such pieces.
+// A persistent kernel of workgroups that move pieces of this size.
 std::int32_t moving_kernel(ScheduleBuilder& builder, const Machine& machine, int rank, std::string name,
                            const SumKnobs& knobs);
 
-// Host program of the vendor's kernel.
+// Host program around the vendor's kernel.
 void library_program(ScheduleBuilder& builder, int rank, std::int32_t kernel, bool host_barriers);
 
 }  // namespace tritax

@@ -22,8 +22,8 @@ Decomposition shared_out(const TiledGemm& gemm, std::int64_t split_tiles, std::i
   return split;
 }
 
-// Sharers of one region and its iterations in the line; the first regions have a tile more where tiles do not
-// come out even.
+// Sharers of one region, and the iterations of the region in the line. Where tiles do not divide evenly, the
+// first regions have one tile more.
 struct IterationRegion {
   std::int64_t sharers = 0;
   std::int64_t begin = 0;
@@ -46,7 +46,7 @@ std::int64_t region_at(const Decomposition& split, std::int64_t place) {
   return place < in_larger ? place / (least + 1) : split.split_tiles % regions + (place - in_larger) / least;
 }
 
-// CUTLASS 2.x: among how many to split, and what that saves in iterations.
+// CUTLASS 2.x: number of workgroups that share the split tiles, and the iterations that the split saves.
 struct BlockSearch {
   std::int64_t blocks = 0;
   std::int64_t savings = std::numeric_limits<std::int64_t>::min();
@@ -55,7 +55,7 @@ struct BlockSearch {
 BlockSearch search_blocks(std::int64_t tiles, std::int64_t iterations, std::int64_t units,
                           std::int64_t most_of_unit, bool partial_wave) {
   constexpr std::int64_t kLeastOfBlock = 2;  // iterations
-  constexpr double kSkewCost = 0.02;         // of the iterations, for every peer, unless tiles are cut alike
+  constexpr double kSkewCost = 0.02;  // share of the iterations, per peer, unless all tiles are cut alike
   constexpr std::int64_t kCostOfWave = 2;
   constexpr double kCostOfPeer = 2;
   const std::int64_t low = partial_wave ? std::min(units, tiles + 1) : units;
@@ -225,7 +225,7 @@ Decomposition cutlass_2_stream_k(const TiledGemm& gemm, std::int64_t units, std:
 
 namespace {
 
-constexpr std::int64_t kLeastOfUnit = 8;  // iterations of a share of CUTLASS 3.x
+constexpr std::int64_t kLeastOfUnit = 8;  // iterations per share of CUTLASS 3.x
 
 std::int64_t cutlass_3_groups(const Decomposition& split, std::int64_t cluster, std::int64_t most) {
   const std::int64_t units = split.sharers / cluster;

@@ -21,7 +21,7 @@ namespace tritax {
 namespace {
 
 constexpr std::size_t kLargestHistogram = std::size_t{64} << 20;
-constexpr std::int64_t kMostCounted = std::int64_t{1} << 40;  // tokens of an expert; sums stay far from 2^63
+constexpr std::int64_t kMostCounted = std::int64_t{1} << 40;  // tokens per expert; keeps sums far below 2^63
 constexpr std::size_t kMostKept = 16;
 constexpr std::string_view kWanted = "tokens of each expert, as CSV or JSON";
 
@@ -163,7 +163,7 @@ std::vector<std::int64_t> apportioned(const std::vector<std::int64_t>& weights, 
   }
   std::sort(remainders.begin(), remainders.end());
   for (std::size_t i = 0; left > 0; i = (i + 1) % remainders.size()) {
-    if (remainders[i].first > 0.5) continue;  // of no weight
+    if (remainders[i].first > 0.5) continue;  // without weight
     ++parts[remainders[i].second];
     --left;
   }

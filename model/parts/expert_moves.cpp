@@ -27,7 +27,8 @@ void copy_token(ScheduleBuilder& builder, const Routes& routes, const ExpertBuff
                routes.owner(routed.target), buffers.tokens, routed.token, 0, source);
 }
 
-// Of all sources, those whose target a rank has, a few of each in turn: all links are in use from the start.
+// Blocks of all sources for one owner, a few of each source in turn, so that all links are in use from the
+// start.
 template <typename Visit>
 void for_part_of_owner(const Routes& routes, int owner, std::int32_t p, std::int32_t count,
                        const Visit& visit) {
@@ -44,14 +45,14 @@ void for_part_of_owner(const Routes& routes, int owner, std::int32_t p, std::int
   }
 }
 
-// First row of what an owner has of a source, where it lies by source.
+// First row of a source's block at an owner, in the order by source.
 std::int32_t begin_by_source(const Routes& routes, int owner, int source) {
   std::int32_t row = 0;
   for (int before = 0; before < source; ++before) row += routes.rows_between(before, owner);
   return row;
 }
 
-// Copies between what an owner has by source and what it has by target.
+// Copies an owner's rows from the order by source to the order by target, or back.
 std::int32_t add_reordering(ScheduleBuilder& builder, const Machine& machine, const Routes& routes,
                             const ExpertBuffers& buffers, int owner, bool to_targets) {
   BlockCopy copy{owner,
@@ -75,7 +76,7 @@ std::int32_t add_reordering(ScheduleBuilder& builder, const Machine& machine, co
   return copy.blocks.empty() ? -1 : add_block_copy(builder, machine, copy);
 }
 
-// Between a source and its owners, either way.
+// The all-to-all between sources and owners; `back`: results return to their sources.
 LibraryAllToAll exchange_with_owners(const Routes& routes, const ExpertBuffers& buffers, int rank,
                                      double bytes_of_element, std::int16_t arrived, bool back) {
   LibraryAllToAll all;

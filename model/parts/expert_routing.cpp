@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMaxTokens = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxExperts = 4096;
 constexpr std::int64_t kMaxChoices = 64;
-constexpr std::int64_t kMostRouted = 4096;  // blocks times choices, of all GPUs, where nobody says otherwise
+constexpr std::int64_t kMostRouted = 4096;  // default limit of blocks times choices, of all GPUs together
 
 const std::array<Spec, 9>& routing_fields() {
   static const std::array<Spec, 9> fields{{
@@ -50,7 +50,7 @@ const std::array<Spec, 9>& routing_fields() {
   return fields;
 }
 
-// Bits that depend on all of several numbers (SplitMix64, public domain).
+// Mixes the bits of a number (SplitMix64, public domain).
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -58,7 +58,7 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// In (0, 1).
+// A random number in (0, 1).
 double drawn(std::int64_t seed, std::int64_t source, std::int64_t block, std::int64_t expert) {
   std::uint64_t x = mixed(static_cast<std::uint64_t>(seed));
   for (const std::int64_t part : {source, block, expert}) x = mixed(x ^ static_cast<std::uint64_t>(part));
@@ -104,8 +104,8 @@ std::vector<int> choices_of(const ExpertRouting& routing, const std::vector<doub
   return experts;
 }
 
-// Of a line of choices, expert after expert, the one with number j falls on token j mod `tokens`. No expert
-// has more choices than there are tokens. `visit` hears of every choice.
+// Deals a line of choices, expert after expert: choice number j falls on token j mod `tokens`. No expert has
+// more choices than there are tokens. Calls `visit` for every choice.
 template <typename Visit>
 void deal_choices(const std::vector<std::int64_t>& choices, const std::vector<std::size_t>& order,
                   std::int64_t tokens, const Visit& visit) {
@@ -189,7 +189,7 @@ Spec routing_field(std::string_view name) {
 
 namespace {
 
-// A saved scenario says again what the file says.
+// Takes `experts` from the histogram. A saved scenario repeats the values of the file.
 void complete_from_histogram(Problem& problem, const FieldPlace& place) {
   const std::shared_ptr<const ExpertHistogram> histogram = expert_histogram_of(problem["histogram"]);
   const Values usual(problem.values.specs());

@@ -1,30 +1,31 @@
-// Which tokens go to which experts, and where their rows lie on the way there and back.
+// Routing of tokens to experts: the choices of each token, and the places of rows on the way there and back.
 //
-// Every one of W GPUs has `tokens` tokens, each of which goes to `top_k` different experts of `experts`,
-// which are shared by the GPUs: GPU r has the r-th share. Who goes where is drawn (deterministic in `seed`):
+// Every one of W GPUs has `tokens` tokens. Each token goes to `top_k` different experts of `experts`. GPU r
+// has the r-th share of the experts. The choices are drawn at random (deterministic in `seed`):
 //
-//   balanced  in turn, so that all experts have as many as can be
-//   uniform   every expert alike
+//   balanced  in turn, so that experts have as equal numbers of tokens as possible
+//   uniform   every expert with the same weight
 //   zipf      expert number i of a random order with weight 1/(i+1)^(skew/100)
 //
-// without replacement: the choices of a token are the k smallest of -ln(u_e)/w_e (Efraimidis and Spirakis,
-// Inf. Process. Lett. 97, 2006). With a capacity an expert takes no more than capacity/100 times its even
-// share of all choices, and no less than a block, by GPU and then by token; what comes later is dropped.
+// Draws are without replacement: the choices of a token are the k smallest of -ln(u_e)/w_e (Efraimidis and
+// Spirakis, Inf. Process. Lett. 97, 2006). With a capacity, an expert takes at most capacity/100 times its
+// even share of all choices, and at least one block, by GPU and then by token; later choices are dropped.
 //
-// Or a histogram says how many choices fall on each expert, of all GPUs together or of each GPU
-// (model/parts/expert_histogram.hpp). Its numbers are brought to tokens · top_k choices a GPU, of the GPU
-// that has most where they are by GPU: with as many they hold as they are, up to blocks. Which tokens these
-// are: the choices of one expert after the other, in an order of experts that is drawn, fall on all tokens in
-// turn, so that no token has an expert twice (McNaughton's wrap-around rule, Manage. Sci. 6, 1959).
+// Instead of a draw, a histogram may say how many choices fall on each expert, for all GPUs together or for
+// each GPU (model/parts/expert_histogram.hpp). The numbers are scaled to tokens · top_k choices per GPU; with
+// one row per GPU, to this number on the GPU with the most choices. Numbers that add up to it stay as they
+// are, up to blocks. The tokens are dealt as follows: the choices of one expert after the other, in a random
+// order of experts, fall on all tokens in turn, so that no token has an expert twice (McNaughton's
+// wrap-around rule, Manage. Sci. 6, 1959).
 //
-// Tokens are routed in blocks of `block` that go the same way; with 1 each goes its own. Large numbers of
-// tokens need larger blocks, for every block is an operation of a schedule.
+// Tokens are routed in blocks of `block` tokens that go the same way; with 1 every token goes its own way.
+// Large numbers of tokens need larger blocks, because every block is an operation of a schedule.
 //
-// A *target* is an expert, or, where tokens go once to each GPU whatever experts they go to there, a GPU.
-// Rows:
+// A *target* is an expert. Where a token goes only once to each GPU, whatever experts it goes to there, a
+// target is a GPU. Order of rows:
 //
-//   of a source   by target, then by token      (sorted before they leave, and where results come back to)
-//   of an owner   by its targets, then by source, then by token     (what an expert multiplies is contiguous)
+//   at a source   by target, then by token      (sorted before tokens leave; results come back to this order)
+//   at an owner   by its targets, then by source, then by token     (contiguous for the product of an expert)
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ enum class RoutingKind : std::uint8_t { balanced, uniform, zipf };
 inline constexpr std::array<std::string_view, 3> kRoutingNames{"balanced", "uniform", "zipf"};
 
 struct ExpertRouting {
-  std::int64_t tokens = 1;  // of one GPU
+  std::int64_t tokens = 1;  // per GPU
   std::int64_t experts = 1;
   std::int64_t top_k = 1;
   RoutingKind kind = RoutingKind::uniform;
@@ -57,19 +58,19 @@ struct ExpertRouting {
 
 // Rows for tables of fields: tokens, experts, top_k, routing, skew, histogram, routing_seed, capacity, block.
 Spec routing_field(std::string_view name);
-// Gives `block` where nobody has: the least power of two with which there are few enough blocks; and
+// Sets `block` where the problem gives none, to the least power of two that gives few enough blocks; and
 // `experts` where a histogram says it. Throws UserError for more choices than experts, fewer experts than
-// GPUs, or a histogram that does not go with the other fields.
+// GPUs, or a histogram that contradicts the other fields.
 void complete_routing(Problem& problem, const FieldPlace& place);
 ExpertRouting routing_of(const Problem& problem, bool once_per_gpu);
 
 // A block of tokens on its way to a target.
 struct Routed {
-  std::int32_t token = 0;  // the first, of its source
+  std::int32_t token = 0;  // first token, at its source
   std::int32_t rows = 0;
   int target = 0;
-  std::int32_t at_source = 0;  // first row among those of the source
-  std::int32_t at_owner = 0;   // first row among those of the target's GPU
+  std::int32_t at_source = 0;  // first row among the rows of the source
+  std::int32_t at_owner = 0;   // first row among the rows of the target's GPU
 };
 
 class Routes {
@@ -79,7 +80,7 @@ class Routes {
   int targets() const { return static_cast<int>(owner_.size()); }
   int owner(int target) const { return owner_[static_cast<std::size_t>(target)]; }
   Share targets_of(int rank) const;
-  // Of a source, in the order of its tokens; choices of one block follow each other.
+  // Blocks of a source, in the order of its tokens; the choices of one block follow each other.
   const std::vector<Routed>& of(int source) const { return routed_[static_cast<std::size_t>(source)]; }
 
   std::int32_t rows(int source, int target) const { return rows_[at(source, target)]; }
@@ -87,10 +88,10 @@ class Routes {
   std::int32_t owner_begin(int source, int target) const { return owner_begin_[at(source, target)]; }
   std::int32_t target_begin(int target) const { return owner_begin(0, target); }
   std::int32_t target_rows(int target) const;
-  // All rows that leave a source, or that an owner gets.
+  // All rows that leave a source, or that arrive at an owner.
   std::int32_t rows_of_source(int source) const;
   std::int32_t rows_of_owner(int rank) const;
-  // … from one to the other, which are contiguous at the source.
+  // Rows from a source to an owner; contiguous at the source.
   std::int32_t rows_between(int source, int rank) const;
   std::int32_t most_rows_of_source() const;
   std::int32_t most_rows_of_owner() const;

@@ -14,15 +14,16 @@ namespace {
 
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Workgroups go round robin over the dies; where no die has more than compute units, none shares one.
+// Whether workgroups may share a compute unit. Workgroups go round robin over the dies, and share none where
+// no die has more workgroups than compute units.
 bool may_share(const Pattern& pattern, const Gpu& gpu, const GemmKnobs& knobs) {
   std::int64_t on_die = ceil_of(knobs.gemm_cus, gpu.xcds);
   if (pattern.roles != Roles::in_turn) on_die += ceil_of(knobs.comm_cus, gpu.xcds);
   return on_die > gpu.cus_per_xcd;
 }
 
-// Tiles that follow each other: of the workgroup that has most, and, where power limits the clock, as long as
-// all of them take at the clock of that many compute units.
+// Time in tiles: `chain`, the tiles of the busiest workgroup, one after the other; `power`, where power
+// limits the clock, the time of all rounds at the clock of their active compute units.
 struct Rounds {
   double chain = 0;
   double power = 0;
@@ -76,7 +77,7 @@ int residents_of(const GemmShape& gemm, const Machine& machine, const GemmKnobs&
 double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machine& machine,
                      const GemmKnobs& knobs, WorkSharing sharing) {
   if (!pattern.uses("tile") || !pattern.uses("gemm_cus")) return 0;
-  GemmKnobs given = knobs;  // whoever gives none has all, or what others leave of them
+  GemmKnobs given = knobs;  // without gemm_cus: all compute units, or all that other roles leave
   if (given.gemm_cus <= 0) given.gemm_cus = machine.gpu.cu_count();
   const int residents = may_share(pattern, machine.gpu, given) ? residents_of(gemm, machine, knobs) : 1;
   return bound_of(gemm, machine, given, given.gemm_cus, residents, sharing);

@@ -1,7 +1,7 @@
-// Knobs of kernels that multiply matrices in tiles and send pieces of them: what workloads with a GEMM share.
+// Knobs of kernels that multiply matrices in tiles and send pieces of tiles, shared by workloads with a GEMM.
 //
-// Workloads put rows of `gemm_knob` into their tables and read the values back with `gemm_knobs_of`; knobs
-// that a table does not have stay at their defaults here.
+// Workloads put rows of `gemm_knob` into their tables and read the values back with `gemm_knobs_of`. Knobs
+// that a table does not have keep the defaults of this file.
 #pragma once
 
 #include <array>
@@ -16,11 +16,12 @@
 namespace tritax {
 
 // fixed: ranks 0..W-1 on every rank (Iris); rotated: own rank + 1, + 2, …; staggered: as rotated, but
-// workgroup w begins w peers later, so that the workgroups of a rank use all of its links at once.
+// workgroup w begins w peers later, so that the workgroups of a rank use all links of the rank at once.
 enum class PeerOrder : std::uint8_t { fixed, rotated, staggered };
 inline constexpr std::array<std::string_view, 3> kPeerOrderNames{"fixed", "rotated", "staggered"};
 
-// As in the kernels and the harness of ROCm/iris. Where a user says nothing, `default_gemm_knobs` holds.
+// Defaults as in the kernels and the harness of ROCm/iris. For a user's run without knobs,
+// `default_gemm_knobs` holds.
 struct GemmKnobs {
   std::int32_t tile_m = 256;  // GEMM tile
   std::int32_t tile_n = 256;
@@ -29,25 +30,26 @@ struct GemmKnobs {
   Pipeline pipeline = Pipeline::serial;
   std::int32_t comm_tile_m = 0;  // communication tile; 0: the GEMM tile
   std::int32_t comm_tile_n = 0;
-  std::int32_t gemm_cus = 0;   // workgroups of the compute role; 0: all that the pattern can use
+  std::int32_t gemm_cus = 0;   // workgroups of the compute role; 0: as many as the pattern can use
   std::int32_t comm_cus = 0;   // workgroups of the communication role; 0: the pattern's default
   std::int32_t group_m = 6;    // row tiles of a group in the grid order
   bool xcd_remap = true;       // give every XCD a contiguous range of tiles …
-  std::int32_t xcd_chunk = 0;  // … or chunks of so many in turn; 0: its whole share
+  std::int32_t xcd_chunk = 0;  // … or chunks of this many numbers in turn; 0: its whole share
   PeerOrder peer_order = PeerOrder::fixed;
   LockProtocol lock = LockProtocol::load_store;
   LaunchMode launch = LaunchMode::stream;
-  bool host_barriers = true;  // the measured region starts and ends with one, as in the Iris harness
+  bool host_barriers = true;  // host barriers around the measured region, as in the Iris harness
 
   friend bool operator==(const GemmKnobs&, const GemmKnobs&) = default;
 };
 
-// What the knobs must be, besides what the machine allows.
+// Limits of the knobs, besides the limits of the machine.
 inline constexpr std::int32_t kTileStep = 16;  // edge of the smallest matrix instruction
 inline constexpr std::int32_t kMaxGemmTile = 512;
 inline constexpr std::int32_t kMaxCommTile = 4096;
 inline constexpr std::int32_t kMaxWaves = 16;
-// Pipelines that searches and sensitivities try: no wave schedule is faster than the overlapped one.
+// Number of pipelines that searches and sensitivities try: no wave schedule is faster than the overlapped
+// pipeline.
 inline constexpr std::size_t kFreePipelines = 2;
 inline constexpr std::string_view kAllowedCus = "at least 1 and at most the compute units of the machine";
 
@@ -55,17 +57,17 @@ inline constexpr std::string_view kAllowedCus = "at least 1 and at most the comp
 // xcd_chunk, peer_order, lock, launch, host_barriers.
 const Spec& gemm_knob(std::string_view name);
 
-// The columns that `values` has, the defaults above for the others.
+// Knobs from the columns that `values` has, and defaults for the others.
 GemmKnobs gemm_knobs_of(const Values& values);
 
-// Puts the knobs into the columns that `values` has, as defaults or as somebody's wish.
+// Puts the knobs into the columns that `values` has, as defaults or as given values.
 void assume(Values& values, const GemmKnobs& knobs);
 void give(Values& values, const GemmKnobs& knobs);
 
-// The knobs with the tile of a library's kernel, which it has whatever they say.
+// The knobs with the tile of a library's kernel, which does not depend on the knobs.
 Values with_tile(Values knobs, const MatmulTile& tile);
 
-// Default knobs with such a tile: of those asked for only `host_barriers` counts.
+// Default knobs with this tile; of the knobs asked for, only `host_barriers` counts.
 template <class Knobs>
 Knobs library_knobs(const MatmulTile& tile, const GemmKnobs& asked) {
   Knobs knobs;
@@ -78,21 +80,21 @@ Knobs library_knobs(const MatmulTile& tile, const GemmKnobs& asked) {
   return knobs;
 }
 
-// Knobs where the user says nothing, from which a search starts too: 128 bytes of K a step, a tile of 256×256
-// where waves feed the LDS (AMD) and 128×256 where copies are asynchronous (NVIDIA), or the largest halved
-// from it that fits a compute unit; the overlapped pipeline, since patterns are compared and not the skill of
-// kernel writers; staggered peers, which use all links at once; no harness around the measured region.
+// Knobs for a run without given knobs; a search starts from them too. 128 bytes of K per step; a tile of
+// 256×256 where waves feed the LDS (AMD) and 128×256 where copies are asynchronous (NVIDIA), or the largest
+// halved tile that fits a compute unit; the overlapped pipeline, because patterns are compared, not the skill
+// of kernel writers; staggered peers, which use all links at once; no harness around the measured region.
 GemmKnobs default_gemm_knobs(const Machine& machine, DType dtype);
 
-// Throws UserError for values that no machine, or not this one, allows.
+// Throws UserError for values that no machine allows, or that this GPU does not allow.
 void check(const GemmKnobs& knobs, const Gpu& gpu);
 
-// Throws UserError that names the knob for more workgroups of a role than the GPU has compute units; 0 is the
-// default.
+// Throws UserError that names the knob where a role has more workgroups than the GPU has compute units. 0 is
+// the default of the knob.
 void check_cus(std::int64_t value, const char* knob, const Gpu& gpu);
 
-// Of `cus` compute units, those that communicate where neither part of a split is given (ROCm/iris example
-// 11): the largest power of two computes, the rest communicates; one in eight where nothing would be left.
+// Communicating compute units of `cus` where neither part of a split is given (ROCm/iris example 11): the
+// largest power of two computes, and the rest communicates; one in eight where nothing is left.
 std::int32_t default_comm_cus(std::int32_t cus);
 
 // Shape of the GEMM tile that the knobs ask for.

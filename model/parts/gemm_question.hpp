@@ -1,5 +1,5 @@
-// What a search of GEMM kernels is about, for those who make its axes: model/parts/gemm_space.cpp has all but
-// that of tiles.
+// Input of the axes of a search of GEMM kernels. model/parts/gemm_space.cpp makes all axes but the axis of
+// tiles.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct GemmQuestion {
   int gpus = 1;
   const Machine& machine;
   GemmKnobs base;      // defaults and pins
-  const Values& pins;  // those that were given
+  const Values& pins;  // knobs that were given
 
   std::optional<std::int32_t> pin(std::string_view column) const {
     const auto value = pins.if_given(column);
@@ -35,8 +35,8 @@ void add_unique(std::vector<T>& values, const T& value) {
   if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
 }
 
-// Sides, depths and waves of tiles, the usual one first; those of one shape m × n are a group: a search goes
-// on among the depths and waves of the best shapes. Throws UserError when no tile fits.
+// Sides, depths and waves of tiles, the usual tile first. Tiles of one shape m × n are a group: a search
+// continues among the depths and waves of the best shapes. Throws UserError when no tile fits.
 Axis tile_axis(const GemmQuestion& question);
 
 }  // namespace tritax

@@ -15,19 +15,19 @@ namespace tritax {
 namespace {
 
 constexpr std::int32_t kSmallestPiece = 32;
-// Those that are crossed with the tiles at first, and what lies between, which a search tries later.
+// Values that are crossed with the tiles at first, and values between them, which a search tries later.
 constexpr std::array<std::int32_t, 9> kCommCus{8, 16, 24, 32, 40, 48, 64, 96, 128};
 constexpr std::array<std::int32_t, 9> kMoreCommCus{4, 12, 20, 28, 36, 56, 72, 80, 112};
 constexpr std::array<std::int32_t, 6> kGroups{6, 1, 2, 4, 8, 16};  // 6 is the default of ROCm/iris
 constexpr std::array<std::int32_t, 4> kChunks{2, 4, 8, 16};        // 2 is the default of ROCm/aiter
 
 // The communication tile as a part of the GEMM tile: 1/rows of its height, 1/cols of its width. A divisor of
-// 0 is one of a half: twice as high, or as wide.
+// 0 stands for 1/2: twice as high, or as wide.
 struct CommPiece {
   std::int32_t rows = 1;
   std::int32_t cols = 1;
 };
-// Near each other where they stand side by side.
+// Neighbours in this list have similar shapes.
 constexpr std::array<CommPiece, 20> kPieces{{{8, 4}, {4, 4}, {2, 4}, {1, 4}, {0, 4}, {8, 1}, {4, 1},
                                              {2, 1}, {1, 1}, {1, 2}, {2, 2}, {4, 2}, {8, 2}, {0, 2},
                                              {0, 1}, {0, 0}, {1, 0}, {2, 0}, {4, 0}, {8, 0}}};
@@ -60,8 +60,8 @@ CuSplit pinned_split(const GemmQuestion& question) {
   return {gemm, comm};
 }
 
-// Of a split of all compute units, one side of which is given, workgroups of a second kernel may wait for a
-// compute unit. The split with the same given side of which none does; none if that is no other.
+// With two kernels and one side of the split given, workgroups of the second kernel may wait for a compute
+// unit. Returns the split with the same given side where no workgroup waits; none if it equals `all`.
 std::optional<CuSplit> split_beside(const GemmQuestion& question, const CuSplit& all, bool comm_is_given) {
   if (question.pattern.roles != Roles::in_two_kernels) return std::nullopt;
   const std::int32_t given = comm_is_given ? all.comm_cus : all.gemm_cus;
@@ -71,7 +71,8 @@ std::optional<CuSplit> split_beside(const GemmQuestion& question, const CuSplit&
   return comm_is_given ? CuSplit{beside, given} : CuSplit{given, beside};
 }
 
-// By communication units, ascending, the one to start with, and how many of them are tried at first.
+// Splits by number of communication units, ascending; the split to start with, and the number of splits to
+// try at first.
 struct Splits {
   std::vector<CuSplit> all;
   CuSplit usual;
@@ -110,7 +111,7 @@ Splits splits_to_try(const GemmQuestion& question) {
   const auto comm_pin = question.pin("comm_cus");
   const std::int32_t cus = question.machine.gpu.cu_count();
   Splits splits;
-  if (question.gpus == 1 && comm) {  // nobody communicates
+  if (question.gpus == 1 && comm) {  // no rank communicates
     splits.usual = {gemm ? gemm_pin.value_or(cus) : 0, comm_pin.value_or(0)};
   } else if ((gemm && gemm_pin) || (comm && comm_pin)) {
     splits.usual = pinned_split(question);
@@ -132,7 +133,7 @@ Splits splits_to_try(const GemmQuestion& question) {
   return splits;
 }
 
-// Which compute units compute and which communicate.
+// Axis of the split into computing and communicating compute units.
 Axis split_axis(const GemmQuestion& question) {
   const Splits splits = splits_to_try(question);
   Axis axis;
@@ -154,8 +155,8 @@ Axis split_axis(const GemmQuestion& question) {
   return axis;
 }
 
-// How many of the workgroups that the split allows multiply, in eighths: fewer get in each other's way less
-// at the memory, and leave more power to each.
+// Eighths of the allowed workgroups that multiply: fewer workgroups disturb each other less at the memory,
+// and leave more power to each.
 Axis share_axis(const GemmQuestion& question) {
   Axis axis;
   axis.name = "share";
@@ -172,8 +173,7 @@ Axis share_axis(const GemmQuestion& question) {
   return axis;
 }
 
-// Pieces of the GEMM tile that are sent as one; the whole tile is the default. Of the following lists it is
-// the first.
+// Pieces of the GEMM tile that are sent as one. The whole tile, the default, comes first.
 Axis piece_axis(const GemmQuestion& question) {
   Axis axis;
   axis.name = "piece";
@@ -209,11 +209,12 @@ std::vector<std::int64_t> groups_to_try(const GemmQuestion& question) {
 std::vector<std::int64_t> remaps_to_try(const GemmQuestion& question) {
   if (!question.pattern.uses("xcd_remap") || question.pin("xcd_remap")) return {question.base.xcd_remap};
   if (question.pin("xcd_chunk").value_or(0) > 0) return {1};
-  if (question.machine.gpu.xcds == 1) return {0};  // with one die it is the identity
+  if (question.machine.gpu.xcds == 1) return {0};  // the remap is the identity with one die
   return {1, 0};
 }
 
-// What dies get in turn instead of their whole share decides little: it is tried at the end.
+// Axis of chunks that dies get in turn instead of their whole share. Its effect is small, so it is tried at
+// the end.
 Axis chunk_axis(const GemmQuestion& question) {
   std::vector<std::int64_t> chunks{question.base.xcd_chunk};
   if (question.pattern.uses("xcd_chunk") && !question.pin("xcd_chunk") && question.base.xcd_remap &&
@@ -225,7 +226,7 @@ Axis chunk_axis(const GemmQuestion& question) {
   return axis;
 }
 
-// The first one, which uses all links of a mesh at once, is tried with every tile and split.
+// The first order uses all links of a mesh at once, and is tried with every tile and split.
 std::vector<std::int64_t> peer_orders_to_try(const GemmQuestion& question) {
   if (!question.pattern.uses("peer_order") || question.gpus == 1 || question.pin("peer_order")) {
     return {static_cast<std::int64_t>(question.base.peer_order)};
@@ -241,7 +242,7 @@ std::vector<std::int64_t> launches_to_try(const GemmQuestion& question) {
   return {static_cast<std::int64_t>(LaunchMode::stream), static_cast<std::int64_t>(LaunchMode::graph)};
 }
 
-// The default first. Locks are only as told: what compare-and-swaps cost is not modelled (ROCm/iris PR
+// The default comes first. Locks have no axis: the cost of compare-and-swaps is not modelled (ROCm/iris PR
 // 215: 2.5 times), and no other lock gains.
 std::vector<std::int64_t> pipelines_to_try(const GemmQuestion& question) {
   std::vector<std::int64_t> values{static_cast<std::int64_t>(question.base.pipeline)};
@@ -255,7 +256,7 @@ GemmKnobs pinned_base(const Machine& machine, DType dtype, const Values& table, 
   assume(base, default_gemm_knobs(machine, dtype));
   GemmKnobs knobs = gemm_knobs_of(base.with(pins));
   check(knobs, machine.gpu);
-  knobs.gemm_cus = knobs.comm_cus = 0;  // the splits have them
+  knobs.gemm_cus = knobs.comm_cus = 0;  // splits set them
   return knobs;
 }
 
@@ -263,7 +264,8 @@ GemmKnobs pinned_base(const Machine& machine, DType dtype, const Values& table, 
 
 KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, const Machine& machine,
                      const Values& table, const Values& pins) {
-  // Whether the pattern uses them or not: a pin that no machine of this kind could hold is a mistake.
+  // Checked even if the pattern does not use them: a pin that no machine of this kind could hold is a
+  // mistake.
   for (const char* knob : {"gemm_cus", "comm_cus"}) {
     if (pins.has(knob) && pins.given(knob)) check_cus(pins[knob], knob, machine.gpu);
   }
@@ -286,8 +288,8 @@ KnobSpace gemm_space(const Pattern& pattern, const GemmShape& gemm, int gpus, co
     space.axes.push_back(split_axis(question));
     space.axes.push_back(share_axis(question));
   }
-  // Group heights that walk the tiles in the same order become one: none is higher than the grid, and a grid
-  // of one column has one order. Nor are there chunks where nothing is remapped.
+  // Group heights with the same order of tiles become one value: no height exceeds the grid, and a grid of
+  // one column has one order. Without a remap there are no chunks.
   const bool varies = space.axes.front().values.size() > 1;
   const bool pinned = question.pin("group_m").has_value();
   space.settle = [gemm, varies, pinned](Values& knobs) {

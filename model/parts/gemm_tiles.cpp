@@ -14,10 +14,10 @@ namespace tritax {
 
 namespace {
 
-// Sides and depths that tile compilers (Triton, and with it Iris) can build: powers of two.
+// Sides and depths that tile compilers (Triton, and so Iris) can build: powers of two.
 constexpr std::array<std::int32_t, 5> kTileSides{256, 128, 64, 32, 16};
 constexpr std::int32_t kSmallestUsualSide = 64;
-constexpr std::int32_t kSmallestUnlikelySide = 32;  // of tiles that are tried at the end only
+constexpr std::int32_t kSmallestUnlikelySide = 32;  // tried only at the end
 constexpr std::array<std::int32_t, 5> kWaves{8, 4, 2, 1, 16};
 
 struct TileShape {
@@ -28,16 +28,16 @@ struct TileShape {
   friend bool operator==(const TileShape&, const TileShape&) = default;
 };
 
-// What a tile depth changes: the time of a tile, and how many workgroups a compute unit holds.
+// Effects of a tile depth: the time of a tile, and the number of workgroups per compute unit.
 struct DepthEffect {
-  double cached_ns = 0;  // with operands out of caches
+  double cached_ns = 0;  // with operands from caches
   double memory_ns =
       0;  // with operands out of memory, which come no faster than its latency lets stages pass
   std::int32_t residents = 0;
   bool operator==(const DepthEffect&) const = default;
 };
 
-// Of one tile over the whole of K; nothing if it does not fit a compute unit.
+// Effect of one tile over the whole of K; none if the tile does not fit a compute unit.
 std::optional<DepthEffect> effect_of(const Machine& machine, const GemmShape& gemm, const TileShape& shape,
                                      Pipeline pipeline) {
   const MatmulTile tile{shape.m, shape.n, shape.k, shape.waves, pipeline};
@@ -76,8 +76,9 @@ std::vector<std::int32_t> sides_for(std::int64_t extent, const std::optional<std
   return sides;
 }
 
-// A side below the usual ones asks for more operands per product. It is worth that where the extent is no
-// longer, or where neither the smallest usual tiles nor tiles twice as long give all compute units work.
+// A side below the usual ones asks for more operands per product. Such a side is worth trying where the
+// extent is no longer, or where neither the smallest usual tiles nor tiles twice as long fill all compute
+// units.
 bool is_worth_trying(const GemmQuestion& question, std::int32_t m, std::int32_t n) {
   const GemmShape& gemm = question.gemm;
   const auto leaves_idle = [&](std::int32_t tile_m, std::int32_t tile_n) {
@@ -92,7 +93,7 @@ bool is_worth_trying(const GemmQuestion& question, std::int32_t m, std::int32_t 
   return !is_short(n, gemm.n, question.pin("tile_n")) || (usual_leave_idle && leaves_idle(m, 2 * n));
 }
 
-// Depths worth trying, the usual one first. Deeper ones end where one step is all of K.
+// Depths worth trying, the usual one first, up to the depth at which one step is all of K.
 std::vector<std::int32_t> depths_for(std::int64_t k, std::int32_t usual,
                                      const std::optional<std::int32_t>& pin) {
   if (pin) return {*pin};
@@ -112,14 +113,14 @@ std::vector<std::int32_t> waves_for(const GemmQuestion& question) {
   return waves;
 }
 
-// The tiles of a search, shape by shape.
+// List of the tiles of a search, shape by shape.
 class TileList {
  public:
   TileList(const GemmQuestion& question, std::vector<std::int32_t> depths, std::vector<std::int32_t> waves)
       : question_(question), depths_(std::move(depths)), waves_(std::move(waves)) {}
 
-  // The waves of m × n, and of each the depths that differ in what they change; to `coarse` the first that
-  // fits, the one whose operands come soonest out of memory, and the one that multiplies fastest.
+  // Adds the waves of m × n, and for each the depths with different effects. Adds to `coarse` the first tile
+  // that fits, the tile with the soonest operands from memory, and the tile that multiplies fastest.
   void add(std::int32_t m, std::int32_t n, bool at_first = true) {
     const GemmKnobs& base = question_.base;
     std::vector<DepthEffect> effects;
@@ -130,7 +131,7 @@ class TileList {
         const TileShape tile{m, n, k, waves};
         const auto effect = effect_of(question_.machine, question_.gemm, tile, base.pipeline);
         const auto own = effects.begin() + static_cast<std::ptrdiff_t>(first);
-        // A depth that changes nothing need not be tried.
+        // Skips a depth without an effect of its own.
         if (!effect || std::find(own, effects.end(), *effect) != effects.end()) continue;
         effects.push_back(*effect);
         shapes.push_back(tile);
@@ -176,7 +177,7 @@ TileList tiles_to_try(const GemmQuestion& question) {
   }
   list.add(base.tile_m, base.tile_n);
   if (!list.tiles.empty()) return list;
-  // Nothing fits: let the law of resources say why, for the pinned values.
+  // Nothing fits: matmul_resources() throws with the reason, for the pinned values.
   const Gpu& gpu = question.machine.gpu;
   matmul_resources(gpu, question.machine.interpreter, gemm.dtype, matmul_tile(base));
   throw UserError("no GEMM tile of the search fits a compute unit of " + gpu.name +
@@ -190,7 +191,7 @@ std::int32_t fitted(std::int32_t side, std::int64_t extent, const std::optional<
   return side;
 }
 
-// Where a search begins: the default tile, no higher and no wider than it need be.
+// Start of a search: the default tile, as high and wide as the problem needs at most.
 TileShape start_of(const GemmQuestion& question, const TileList& list) {
   const GemmKnobs& base = question.base;
   const TileShape usual{base.tile_m, base.tile_n, base.tile_k, base.waves};

@@ -1,10 +1,11 @@
-// Order in which a grid walks the tiles of a GEMM: which number a workgroup has, and which tile a number is.
+// Order in which a grid walks the tiles of a GEMM: the number of each workgroup, and the tile of each number.
 //
-// Workgroup w runs on die w mod X, X dies (the hardware's round robin). A remap gives it the number w', so
-// that a die owns neighbouring numbers; the tile then follows from w' in columns of a few rows (`group_m`,
-// the window W of HipKittens). Both together are the grid swizzle of HipKittens (arXiv:2511.08083, Algorithm
-// 1); row-major is no remap and a window of one row. W shapes the block of tiles that the compute units of a
-// die share in their L2, and the chunk how far the blocks of dies overlap in the last-level cache.
+// Workgroup w runs on die w mod X, with X dies (the hardware's round robin). A remap gives workgroup w the
+// number w', so that a die owns neighbouring numbers. The tile then follows from w' in columns of a few rows
+// (`group_m`, the window W of HipKittens). Both together are the grid swizzle of HipKittens
+// (arXiv:2511.08083, Algorithm 1); row-major is no remap and a window of one row. W shapes the block of tiles
+// that the compute units of a die share in their L2; the chunk sets how far the blocks of dies overlap in the
+// last-level cache.
 //
 // Example: 9216³ with tiles of 192×256 are R = 48 rows of Q = 36 tiles, T = 1728. With W = 7 and chunks of
 // C = 216 = T/X, workgroups 0, 8, 16 and 56, all of die 0, get w' = 0, 1, 2, 7: tiles (0,0), (1,0), (2,0),
@@ -33,8 +34,9 @@ std::int32_t remap_to_dies(std::int32_t workgroup, std::int32_t workgroups, std:
 
 // The same in chunks (HipKittens; `remap_xcd_chunked` of ROCm/aiter): chunks of `chunk` numbers go to the
 // dies in turn. With L the largest multiple of X·chunk that is at most T, number l of die x gets (l div
-// chunk)·X·chunk + x·chunk + l mod chunk; what lies behind L stays. A bijection for every T, and as theirs
-// the identity where X·chunk > T: chunks that large need `remap_to_dies`, the whole share of a die.
+// chunk)·X·chunk + x·chunk + l mod chunk; numbers from L on stay. A bijection for every T and, as in
+// HipKittens, the identity where X·chunk > T: chunks of that size need `remap_to_dies`, the whole share of a
+// die.
 std::int32_t chunk_to_dies(std::int32_t workgroup, std::int32_t workgroups, std::int32_t dies,
                            std::int32_t chunk);
 

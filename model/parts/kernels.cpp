@@ -95,7 +95,7 @@ void exchange_arrivals(ScheduleBuilder& builder, const std::vector<int>& peers, 
   const std::int32_t row = index * ranks;
   builder.barrier();
   for (const int peer : peers) builder.signal(arrived, row + rank, 1, peer, Scope::system, protocol);
-  // Iris polls these with volatile loads whatever the tile locks do.
+  // Iris polls these flags with volatile loads, whatever protocol the tile locks use.
   for (const int peer : peers) builder.wait(arrived, row + peer, 1, Scope::system, LockProtocol::load_store);
 }
 

@@ -1,5 +1,5 @@
-// What hand-written kernels share: the resources of a workgroup, how roles split the compute units, who
-// serves which peer first, and the host program around the kernels.
+// Common parts of hand-written kernels: the resources of a workgroup, the split of compute units among roles,
+// the order of peers, and the host program around the kernels.
 //
 // Roles: r own rank, W ranks, p workgroup number, G workgroups of a grid.
 #pragma once
@@ -17,8 +17,8 @@ namespace tritax {
 
 constexpr std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
-// Share `rank` of `size` things that `ranks` split as evenly as possible: the first size mod ranks own one
-// more.
+// Share `rank` of `size` things that `ranks` ranks split as evenly as possible: the first size mod ranks
+// shares are one larger.
 struct Share {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -27,19 +27,20 @@ struct Share {
 Share share_of(std::int64_t size, int rank, int ranks);
 
 // Resources of a workgroup that computes tiles of this shape: accumulators and operand fragments in
-// registers, the operand stages in LDS, by a kernel of those costs. Throws UserError when the tile does not
-// fit a compute unit of `gpu`.
+// registers, and operand stages in LDS. `costs`: of the kernel. Throws UserError when the tile does not fit a
+// compute unit of `gpu`.
 Resources matmul_resources(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile);
 
-// Resources of a workgroup that only copies, a little at a time: 256 threads, 64 registers, no LDS.
+// Resources of a workgroup that only copies, in small pieces: 256 threads, 64 registers, no LDS.
 Resources copy_resources();
 
-// … that copies whole tiles of so many elements: a compiler that keeps the address of every element needs
-// registers for it (gpu.copy_registers), up to what a thread, or all of them together, can have.
+// Resources of a workgroup that copies whole tiles of `elements` elements. A compiler that keeps the address
+// of every element needs registers for the addresses (gpu.copy_registers), up to the limit of a thread, or of
+// all threads together.
 Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t elements);
 
-// Resources of a kernel some of whose workgroups multiply and others copy tiles of so many elements: the
-// threads of those that multiply, and registers and LDS of the worse role.
+// Resources of a kernel with some workgroups that multiply and others that copy tiles of `elements` elements:
+// the threads of the multiplying role, and the larger registers and LDS of both roles.
 Resources with_copy_role(const Gpu& gpu, const Resources& gemm, std::int64_t elements);
 
 // Compute and communication workgroups of a pattern that splits the compute units.
@@ -48,14 +49,14 @@ struct Split {
   std::int32_t comm = 0;
 };
 
-// What the knobs ask for; where they say nothing: the largest power of two not above the CU count computes
-// and the rest communicates (ROCm/iris example 11), and if that leaves nothing, one CU in eight communicates.
-// With one rank nobody communicates. Where they say one of the two, the other gets the rest; of
-// two kernels what the fullest die leaves on every die, so that both are resident, unless that is nothing.
-// Throws UserError if both together exceed the CU count.
+// The split that the knobs ask for. Without knobs, the largest power of two not above the CU count computes
+// and the rest communicates (ROCm/iris example 11); if nothing is left, one CU in eight communicates. With
+// one rank no CU communicates. With one knob, the other role gets the rest. With two kernels, the rest is
+// what the fullest die leaves on every die, so that both kernels are resident, unless that is nothing. Throws
+// UserError if both together exceed the CU count.
 Split split_cus(const GemmKnobs& knobs, const Gpu& gpu, int ranks, Roles roles);
 
-// Workload::left_out for the knobs of the CU split: how many compute units they then stand for.
+// Workload::left_out for the knobs of the CU split: the compute units that a left-out knob stands for.
 std::string left_out_cus(const Pattern& pattern, const Spec& knob, const Machine& machine);
 
 // Compute workgroups of a pattern that does not split: the knob, or all CUs.
@@ -64,13 +65,13 @@ std::int32_t all_cus(const Gpu& gpu, std::int32_t knob);
 // First item of workgroup p in a persistent grid of G workgroups: p, or p after the XCD remap.
 std::int32_t first_item(const GemmKnobs& knobs, const Gpu& gpu, std::int32_t p, std::int32_t workgroups);
 
-// The other ranks in an order, for a workgroup with this number among those that send.
+// The other ranks in an order, for workgroup number `workgroup` among the sending workgroups.
 std::vector<int> peers_of(PeerOrder order, int ranks, int rank, std::int32_t workgroup);
 
-// The same with the own rank: in its place (fixed) or last.
+// The same with the own rank: at its place (fixed) or last.
 std::vector<int> ranks_from(PeerOrder order, int ranks, int rank, std::int32_t workgroup);
 
-// Lists of things by peer as one: list after list, or one of each in turn.
+// Merges lists per peer into one list: list after list, or one of each in turn.
 template <typename T>
 std::vector<T> merged(const std::vector<std::vector<T>>& by_peer, bool in_turn) {
   std::vector<T> all;
@@ -88,12 +89,12 @@ std::vector<T> merged(const std::vector<std::vector<T>>& by_peer, bool in_turn) 
   return all;
 }
 
-// Adds the end of communicating workgroup `index`: tells its counterpart on every peer that its data are
-// there, and waits until those of all peers are. `arrived` holds one flag for every (index, source rank).
+// Adds the end of communicating workgroup `index`: it tells its counterpart on every peer that its data are
+// there, and waits for the data of all peers. `arrived` has one flag for every (index, source rank).
 void exchange_arrivals(ScheduleBuilder& builder, const std::vector<int>& peers, int ranks, int rank,
                        std::int32_t index, std::int16_t arrived, LockProtocol protocol);
 
-// Adds a kernel of one workgroup that does only that: of what copy engines have moved, or will.
+// Adds a kernel of one workgroup that does only this, for data that copy engines have moved or will move.
 std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, const std::vector<int>& peers,
                             int ranks, int rank, std::int16_t arrived, LockProtocol protocol);
 
@@ -101,16 +102,16 @@ std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, con
 // barrier.
 void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels);
 
-// Throws UserError if a compute unit cannot hold so many waves of a workgroup.
+// Throws UserError if a compute unit cannot hold this many waves of a workgroup.
 void check_waves(std::int32_t waves, const Gpu& gpu);
 
 // Throws UserError if the machine has no matrix instruction for the dtype.
 void check_dtype(DType dtype, const Machine& machine);
 
-// Throws UserError if a GPU cannot hold so many bytes. `what` needs them: "pattern library".
+// Throws UserError if a GPU cannot hold this many bytes. `what`: the user of the bytes, "pattern library".
 void check_memory(std::string_view what, double bytes, const Gpu& gpu);
 
-// kMostScheduled, for estimates before anything is built.
+// kMostScheduled, for estimates before a schedule is built.
 inline constexpr double kMaxOperations = static_cast<double>(kMostScheduled);
 
 }  // namespace tritax

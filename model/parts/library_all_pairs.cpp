@@ -16,7 +16,7 @@ constexpr double kManyChannelsBytes = 80 * 1024;
 
 double message_bytes(const LibraryReduce& plan) { return plan.widest_bytes * plan.ranks; }
 
-// Of the all-to-all: up to how many bytes it takes so many channels.
+// Number of channels of an all-to-all up to a size.
 struct ChannelsUpTo {
   double most_bytes = 0;
   std::int32_t channels = 0;
@@ -25,7 +25,7 @@ constexpr std::array<ChannelsUpTo, 3> kExchangeChannels{{{9216, 1}, {194560, 2},
 
 double message_bytes(const LibraryAllToAll& plan) { return plan.widest_bytes * plan.ranks; }
 
-// All GPUs of them have a link to each other, and nobody has measured what the library takes.
+// Whether all GPUs have links to each other, and no measured times of the library exist.
 bool all_pairs_are_there(const Machine& machine, int ranks) {
   return ranks > 1 && ranks <= machine.gpus_per_node && machine.fabric.kind == LinkKind::mesh &&
          machine.library.small_channel_gb_per_s <= 0;
@@ -35,7 +35,7 @@ Rect share_of_block(const LibraryReduce& plan, int owner, std::int32_t channel, 
   return piece_of(plan.blocks[static_cast<std::size_t>(owner)], channel, channels);
 }
 
-// Where the own share of a sum lies in the result.
+// Place of the own share of a sum in the result.
 Rect place_of_sum(const LibraryReduce& plan, Rect share) {
   const Rect& block = plan.blocks[static_cast<std::size_t>(plan.rank)];
   share.row += plan.place.row - block.row;
@@ -88,7 +88,7 @@ void add_channel_sum(ScheduleBuilder& builder, const LibraryReduce& plan, std::i
   }
 }
 
-// Copies the channel's share of the block for `peer`; whether there is one.
+// Copies the channel's share of the block for `peer`; returns whether there is one.
 bool copy_to_place(ScheduleBuilder& builder, const LibraryAllToAll& plan, int peer, std::int32_t channel,
                    std::int32_t channels) {
   const Rect& block = plan.blocks[static_cast<std::size_t>(peer)];
@@ -163,7 +163,7 @@ std::int32_t add_all_pairs_exchange(ScheduleBuilder& builder, const Machine& mac
   for (std::int32_t channel = 0; channel < channels; ++channel) {
     for (const int peer : peers_of(PeerOrder::rotated, exchange.ranks, exchange.rank, channel)) {
       builder.workgroup(id);
-      // Blocks are alike: who has nothing for a peer gets nothing from it.
+      // Blocks are equal: a rank without data for a peer gets no data from the peer either.
       if (!copy_to_place(builder, exchange, peer, channel, channels)) continue;
       const std::int32_t row = channel * exchange.ranks;
       builder.signal(exchange.arrived, row + exchange.rank, 1, peer, Scope::system, kAllPairsLock);

@@ -1,28 +1,27 @@
-// Small all-reduces and all-to-alls of a vendor's collective library over a full mesh: all pairs at once,
-// flags in the words of the data (NCCL's protocol LL: 8-byte words of 4 B data and 4 B flag, arXiv:2507.04786
-// §II).
+// Small all-reduces and all-to-alls of a vendor's collective library over a full mesh: all pairs exchange at
+// once, with flags in the words of the data (NCCL's protocol LL: 8-byte words of 4 B data and 4 B flag,
+// arXiv:2507.04786 §II).
 //
 //   all-reduce, a channel, all resident; its part of every block of the own matrix:
 //     TO A PEER, a workgroup each:  copy the part of its block -> slot there; arrived += 1 there
 //                                   wait summed; copy the own sum -> there; done += 1 there
-//     ADD, a workgroup:             load the own block; for peers: wait arrived, reduce their slot; store the
-//                                   sum; summed += 1; wait for the done of all peers
+//     ADD, a workgroup:             load the own block; for peers: wait arrived, reduce their slot;
+//                                   store the sum; summed += 1; wait for the done of all peers
 //   all-to-all, a channel, all resident; its part of every block:
-//     TO A PEER, a workgroup each:  copy the part of its block -> its place there; arrived += 1 there; wait
-//     for
-//                                   the arrived of the peer
+//     TO A PEER, a workgroup each:  copy the part of its block -> its place there; arrived += 1 there;
+//                                   wait for the arrived of the peer
 //     HERE, a workgroup:            copy the part of the own block
 //
-// These are the algorithms that RCCL has for 8 GPUs (ROCm/rccl tools/msccl-algorithms,
+// These are the algorithms of RCCL for 8 GPUs (ROCm/rccl tools/msccl-algorithms,
 // allreduce-allpairs-8n-ll-32tb.xml and -64tb.xml: 4 channels, and 8 from 80 KiB on, up to 1 MiB;
-// alltoall-8n-0-9kb.xml, -9kb-190kb.xml and -190kb-512kb.xml: 1, 2 and 4 channels; the sizes are those of all
-// that a GPU has). Nobody is served after somebody else, and a channel that has nothing to send raises no
-// flag. Where a machine has measured times of its library's protocol for small messages, those hold instead
+// alltoall-8n-0-9kb.xml, -9kb-190kb.xml and -190kb-512kb.xml: 1, 2 and 4 channels; sizes are all bytes of a
+// GPU). No peer waits for another peer, and a channel without data raises no flag. Where a machine file has
+// measured times of its library's protocol for small messages, those times hold instead
 // (collective_cost.hpp).
 //
-// The all-reduces of serving engines are of the same kind, where they are small: workgroups that read and
-// write over the links that join all GPUs of a node, without the library's set-up (form custom-graph;
-// vllm-project/vllm csrc/custom_all_reduce.cuh: 36 workgroups, one shot or two; here two).
+// Small all-reduces of serving engines are of the same kind: workgroups read and write over the links that
+// join all GPUs of a node, without the library's set-up (form custom-graph; vllm-project/vllm
+// csrc/custom_all_reduce.cuh: 36 workgroups, one shot or two; here two).
 #pragma once
 
 #include "model/parts/library_collectives.hpp"
@@ -30,11 +29,11 @@
 
 namespace tritax {
 
-// Whether the library takes them for such an all-reduce, or all-to-all.
+// Whether the library uses these algorithms for the all-reduce, or all-to-all.
 bool takes_all_pairs(const Machine& machine, const LibraryReduce& plan);
 bool takes_all_pairs(const Machine& machine, const LibraryAllToAll& exchange);
 
-// Whether an engine's own kernel adds up such a matrix, rather than the library behind it.
+// Whether an engine's own kernel reduces a matrix of this size, instead of the library.
 bool takes_custom(const LibraryReduce& plan);
 
 // Add the kernel and give its number.

@@ -78,7 +78,7 @@ std::int32_t chunks_of_broadcast(const Machine& machine, double bytes) {
   return chunks_of_channel(bytes / library_channels(machine));
 }
 
-// What a channel sends first to `peer`: a part of the channel's share.
+// The part of the channel's share that the root sends first to `peer`.
 Rect first_part(const LibraryBroadcast& plan, std::int32_t channel, std::int32_t channels, int peer) {
   const Rect share = piece_of(plan.whole, channel, channels);
   const int part = (peer - plan.root - 1 + plan.ranks) % plan.ranks;
@@ -129,8 +129,8 @@ Kernel reducing_kernel(const LibraryReduce& plan, std::int32_t channels, std::in
                             .crossings = crossings});
 }
 
-// Who adds follows who sends; more of them would make the last one, whose sum nothing hides, a little
-// shorter.
+// Adding follows sending. More chunks would shorten only the last sum, which nothing hides, and only a
+// little.
 std::int32_t chunks_of_reduce(double bytes) {
   constexpr std::int32_t kMostChunks = 4;
   return std::min(kMostChunks, chunks_of_channel(bytes));
@@ -142,7 +142,7 @@ std::int32_t broadcast_flags(const Machine& machine, double bytes) {
 
 std::int32_t add_library_broadcast(ScheduleBuilder& builder, const Machine& machine,
                                    const LibraryBroadcast& plan) {
-  constexpr int flags = 2;  // that one after the other cross a link
+  constexpr int flags = 2;  // flags that cross a link one after the other
   const std::int32_t channels = library_channels(machine);
   Kernel kernel = collective_kernel(plan.kernel, plan.rank,
                                     {.routine = LibraryRoutine::broadcast,

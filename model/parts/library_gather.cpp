@@ -64,8 +64,8 @@ void copy_share(ScheduleBuilder& builder, const LibraryAllToAll& plan, int peer,
   }
 }
 
-// Node by node, so that ranks that are at the same step all have another peer, also where links between nodes
-// keep them longer than others (NVIDIA/nccl src/init.cc, p2pSchedule).
+// Peers in order node by node, so that ranks at the same step all have different peers, also where links
+// between nodes take longer than others (NVIDIA/nccl src/init.cc, p2pSchedule).
 std::int32_t add_copies(ScheduleBuilder& builder, const NodeGrid& grid, const LibraryAllToAll& plan,
                         Kernel kernel, std::int32_t channels,
                         const std::function<void(std::int32_t)>& end_channel) {

@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-// Elements of a workgroup that adds parts: one for each of its 32 × 16 threads
+// Elements per workgroup that adds parts: one for each of its 32 × 16 threads
 // (cublasLt::splitKreduce_kernel<32, 16, …>).
 constexpr std::int32_t kLeastPiece = 512;
 
@@ -44,7 +44,7 @@ Rect tile_of(const LibraryGemmPlan& plan, std::int32_t t) {
   return {row, col, std::min(tile.m, plan.rect.rows - row), std::min(tile.n, plan.rect.cols - col)};
 }
 
-// With several parts of K into `parts`, part by part one below the other.
+// With several parts of K, stores to `parts`, one part below the other.
 std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, const LibraryGemmPlan& plan,
                             const Target& target) {
   const LibraryTile& library = plan.library;
@@ -53,7 +53,7 @@ std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, co
   kernel.name = "library_gemm";
   kernel.rank = plan.rank;
   kernel.profile = KernelProfile::vendor;
-  // Its LDS is not known: as much as this project's kernels have for the tile.
+  // The LDS of the vendor's kernel is not known; assumed: as much as this project's kernels use for the tile.
   kernel.resources = matmul_resources(gpu, machine.interpreter, plan.dtype, library.tile);
   kernel.tile = library.tile;
   kernel.library = call_of(plan, library.routine);

@@ -14,8 +14,8 @@ namespace {
 
 constexpr LockProtocol kNodesLock = LockProtocol::load_store;
 
-// A rank among nodes, and in which order a channel serves the others: those behind it, each channel beginning
-// at another.
+// Place of a rank among nodes, and the order in which a channel serves the other ranks: ranks behind the own
+// one, starting at a different rank for each channel.
 struct NodePlace {
   NodeGrid grid;
   int rank = 0;
@@ -29,7 +29,8 @@ struct NodePlace {
       others.push_back((local() + 1 + (channel + step) % (grid.gpus - 1)) % grid.gpus);
     return others;
   }
-  // `direction` 1: those behind, as they are served; -1: those before, as they come.
+  // `direction` 1: nodes behind the own node, in the order of service; -1: nodes before it, in the order of
+  // arrival.
   std::vector<int> other_nodes(int direction) const {
     std::vector<int> others;
     for (int step = 0; step + 1 < grid.nodes; ++step) {
@@ -42,7 +43,7 @@ struct NodePlace {
   int mate(int other_local) const { return grid.rank_of(node(), other_local); }
 };
 
-// Blocks of many nodes follow each other as chunks do: fewer of these will do, and simulate faster.
+// Blocks of many nodes follow each other as chunks do, so that fewer chunks are enough and simulate faster.
 std::int32_t fewer_chunks(std::int32_t chunks, int ranks, int most_of_all) {
   return std::clamp(chunks, 1, std::max(1, most_of_all / ranks));
 }
@@ -51,15 +52,15 @@ Rect moved(const Rect& chunk, const Rect& from, const Rect& to) {
   return {chunk.row + to.row - from.row, chunk.col + to.col - from.col, chunk.rows, chunk.cols};
 }
 
-// Blocks of all ranks that are passed on from where they lie to the same place everywhere.
+// Blocks of all ranks that are passed on to the same place on every rank.
 struct SpreadPlan {
   NodePlace at;
   std::int32_t channels = 1;
   std::int32_t most_chunks = 1;
   const std::vector<Rect>& places;  // of the blocks, in `buffer`
   std::int16_t buffer = -1;
-  std::int16_t own = -1;     // where the own block is read,
-  Rect own_block;            // at this place
+  std::int16_t own = -1;     // buffer of the own block
+  Rect own_block;            // place of the own block in `own`
   std::int16_t passed = -1;  // flags (channel, node)
   std::int16_t summed = -1;  // flags (channel): chunks of the own block that are ready; -1: all are
 
@@ -113,7 +114,7 @@ void spread_in_node(ScheduleBuilder& builder, const SpreadPlan& plan) {
   }
 }
 
-// A chunk of the block of `owner` in the slot of `source` there.
+// Place of a chunk of the block of `owner`, in the slot of `source`.
 Rect slot_of_sum(const LibraryReduce& plan, int owner, int source, const Rect& chunk) {
   Rect slot = moved(chunk, plan.blocks[static_cast<std::size_t>(owner)], {0, 0, 0, 0});
   slot.row += source * plan.slot_rows;
@@ -152,7 +153,8 @@ void send_to_merge(ScheduleBuilder& builder, const SumPlan& plan) {
   }
 }
 
-// Adds what those of the own node have put into the slots of `node` to the own part of the block of `owner`.
+// Adds the chunks that GPUs of the own node have put into the slots of `node` to the own part of the block of
+// `owner`.
 void add_of_node(ScheduleBuilder& builder, const SumPlan& plan, int owner, int node, const Rect& chunk,
                  std::int32_t i) {
   builder.load(plan.reduce.own, chunk, plan.at.rank);
@@ -196,8 +198,8 @@ void add_own_sums(ScheduleBuilder& builder, const SumPlan& plan) {
   }
 }
 
-// One after the other: of a reduce-scatter a flag within the node, a store and a flag to another; of an
-// all-reduce also a copy and a flag to another, and the flag at the end.
+// Sequential flags and crossings. Reduce-scatter: a flag within the node, a store and a flag to another node.
+// All-reduce: also a copy and a flag to another node, and the flag at the end.
 Kernel kernel_of_sums(const LibraryReduce& plan, std::int32_t channels, std::int32_t chunks) {
   const int opened = plan.opened >= 0 ? 1 : 0;
   return reducing_kernel(plan, channels, chunks, (plan.everywhere ? 4 : 2) + opened,
@@ -229,7 +231,7 @@ std::int32_t add_gather_over_nodes(ScheduleBuilder& builder, const Machine& mach
   constexpr int kMostOfAll = 256;
   const NodeGrid grid = node_grid(machine, gather.ranks);
   const std::int32_t channels = library_channels(machine);
-  const int crossings = end_channel ? 3 : 2;  // a copy and its flag, and that at the end
+  const int crossings = end_channel ? 3 : 2;  // a copy and its flag, and the flag at the end
   const std::int32_t id = builder.kernel(collective_kernel(gather.kernel, gather.rank,
                                                            {.routine = LibraryRoutine::all_gather,
                                                             .ranks = gather.ranks,
@@ -280,7 +282,7 @@ std::int32_t add_reduce_over_nodes(ScheduleBuilder& builder, const Machine& mach
     builder.workgroup(id);
     add_own_sums(builder, sums);
     if (!plan.everywhere) continue;
-    // Sums lie where the summands did, in the result.
+    // In the result, sums lie where the summands lie in `own`.
     add_spread(builder,
                {sums.at, channels, chunks, plan.blocks, plan.result, plan.result, plan.place, plan.passed,
                 plan.summed},
@@ -318,7 +320,7 @@ struct HandPlan {
   ChannelShare share(const Rect& block) const {
     return channel_share(block, at.channel, channels, most_chunks);
   }
-  // Where a chunk of a block waits that goes to `node`, handed over by GPU `local` of the same node.
+  // Slot of a chunk of a block for `node`, handed over by GPU `local` of the own node.
   Rect slot(const Rect& chunk, const Rect& block, int node, int local) const {
     Rect rect = moved(chunk, block, {0, 0, 0, 0});
     rect.row += at.grid.rank_of(node, local) * exchange.nodes.slot_rows;
@@ -354,7 +356,7 @@ void send_own_block(ScheduleBuilder& builder, const HandPlan& plan, int to) {
   }
 }
 
-// Along the rail, to the nodes in the order in which they are handed over.
+// Sends along the rail, to the nodes in the order of the hand-over.
 void send_along_rail(ScheduleBuilder& builder, const HandPlan& plan) {
   const NodePlace& at = plan.at;
   const ExchangeNodes& nodes = plan.exchange.nodes;

@@ -75,10 +75,10 @@ void add_library_sum(SumDraft& draft, const std::function<void(int rank)>& behin
                                                               static_cast<std::int32_t>(draft.problem.n))
                                         : std::int16_t{-1};
   LibraryReduce reduce;
-  // A summand alone is copied into the sum by the library too.
+  // On one rank, the library too copies a lone summand to the sum.
   const bool sums = draft.sends() || !multiplies;
   if (sums) {
-    // Behind a GEMM its C is summand and result.
+    // Behind a GEMM, C is both summand and result.
     reduce = library_reduce_of(draft, "all_reduce", multiplies ? draft.c : draft.partial,
                                multiplies ? product_dtype(draft.problem.dtype) : draft.problem.dtype,
                                blocks_of(draft.problem));

@@ -18,14 +18,14 @@ namespace {
 
 std::int64_t ceil_ratio(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Of operands in LDS: one is used, one has arrived, one is on its way. cuBLAS hardly ever has fewer.
+// Stages of operands in LDS: one in use, one arrived, one on its way. cuBLAS hardly ever has fewer.
 constexpr std::int32_t kFewestStages = 3;
 
-// For the parts of K: what cuBLAS has on Hopper unless it is given more (NVIDIA cuBLAS documentation,
-// cublasSetWorkspace); taken for AMD's libraries too.
+// Workspace for the parts of K: cuBLAS's default on Hopper (NVIDIA cuBLAS documentation, cublasSetWorkspace);
+// assumed for AMD's libraries too.
 constexpr double kWorkspaceBytes = 32.0 * 1024 * 1024;
 
-// Time to add up the parts of K: they are read and the result is written once.
+// Time to add up the parts of K: all parts are read, and the result is written once.
 double add_parts_ns(const GemmShape& gemm, const Machine& machine, const KernelCosts& vendor,
                     std::int32_t parts) {
   if (parts == 1) return 0;
@@ -36,7 +36,7 @@ double add_parts_ns(const GemmShape& gemm, const Machine& machine, const KernelC
   return kernel_gap_ns(machine.host, vendor) + latency_ns + bytes / gpu.hbm_gb_per_s;
 }
 
-// Time of the whole GEMM of one GPU by the cost law, nothing if the tile does not fit.
+// Time of the whole GEMM of one GPU by the cost law; none if the tile does not fit.
 std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, const KernelCosts& vendor,
                               const LibraryTile& choice, double matmul_share) {
   const Gpu& gpu = machine.gpu;
@@ -64,9 +64,9 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   const double operands = static_cast<double>(gemm.k) * e * static_cast<double>(gemm.m + columns);
   const double result = static_cast<double>(gemm.m * columns) * e;
   const double fetched = static_cast<double>(tiles) * cost.operand_bytes;
-  // Stages arrive as late as the operand does that no other tile has fetched yet. All tiles of the first
-  // round fetch at once, so that they wait for memory together; later those of the first row and the first
-  // column do, which count if they are most.
+  // Stages arrive as late as an operand that no other tile has fetched yet. All tiles of the first round
+  // fetch at once, so that all wait for memory. In later rounds only tiles of the first row and of the first
+  // column do; they count if they are most tiles.
   const double others =
       (1 - 1.0 / static_cast<double>(rows_of_tiles)) * (1 - 1.0 / static_cast<double>(columns_of_tiles));
   const double steps = matmul_steps(vendor, tile, depth, e);
@@ -81,7 +81,7 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   return std::max({tiles_ns, l2_ns, memory_ns}) + add_parts_ns(gemm, machine, vendor, choice.parts);
 }
 
-// Whether a tile is larger than the whole matrix, but for rounding up to the smallest edge.
+// Whether a tile is larger than the whole matrix, rounded up to the smallest edge.
 bool exceeds(const MatmulTile& tile, const GemmShape& gemm) {
   constexpr std::int64_t smallest_edge = 16;
   const auto rounded = [](std::int64_t size) { return ceil_ratio(size, smallest_edge) * smallest_edge; };
@@ -93,7 +93,7 @@ struct Shape {
   std::int32_t n = 0;
 };
 
-// All pairs of edges that `allowed`, largest first.
+// All pairs of edges that satisfy `allowed`, largest first.
 template <typename Allowed>
 std::vector<Shape> shapes_of(std::span<const std::int32_t> edges, const Allowed& allowed) {
   std::vector<Shape> shapes;
@@ -107,12 +107,12 @@ std::vector<Shape> shapes_of(std::span<const std::int32_t> edges, const Allowed&
   return shapes;
 }
 
-// Kernels of the library among which it picks.
+// Kernels of the library, among which it picks.
 struct Kernels {
   std::vector<Shape> shapes;
   std::int32_t step = 0;  // depth of a K step, elements
   LibraryRoutine routine = LibraryRoutine::gemm;
-  double matmul_share = 1;  // of the rate of the matrix cores
+  double matmul_share = 1;  // share of the rate of the matrix cores
 };
 
 // Tall and square tiles down to what a decode step with a few rows needs.
@@ -135,8 +135,8 @@ std::vector<Shape> library_shapes(const Gpu& gpu, DType dtype) {
   return shapes_of(edges, [](std::int32_t, std::int32_t) { return true; });
 }
 
-// Depths of the K steps of a tile's kernels. hipBLASLt's 16-bit ones fill the LDS that small tiles leave
-// free: up to 28 Ki elements of a step are known, and no deeper step than 512.
+// Depths of the K steps of a tile's kernels. The 16-bit kernels of hipBLASLt fill the LDS that small tiles
+// leave free: known steps have up to 28 Ki elements and a depth of at most 512.
 std::vector<std::int32_t> depths_of(const Shape& shape, std::int32_t usual, const Gpu& gpu, DType dtype) {
   constexpr std::int32_t most_elements = 28 * 1024, deepest = 512;
   std::vector<std::int32_t> depths{usual};
@@ -165,7 +165,7 @@ std::int64_t row_alignment(const GemmShape& gemm) {
 }
 
 Kernels library_kernels(const GemmShape& gemm, const Machine& machine) {
-  constexpr std::int64_t tensor_map_bytes = 16;  // what a copy asks for
+  constexpr std::int64_t tensor_map_bytes = 16;  // alignment that a copy requires
   constexpr std::int64_t async_copy_bytes = 4;
   const std::int64_t alignment = row_alignment(gemm);
   const bool odd = alignment < async_copy_bytes;
@@ -179,7 +179,8 @@ Kernels library_kernels(const GemmShape& gemm, const Machine& machine) {
   return {library_shapes(machine.gpu, gemm.dtype), 128 / bytes_of(gemm.dtype)};
 }
 
-// Whether the library has tuned no kernel for a shape like this, and takes the one that it has for all.
+// Whether the library has no tuned kernel for a similar shape, and so uses its single kernel for all such
+// shapes.
 bool has_untuned_kernel(const GemmShape& gemm, const Gpu& gpu) {
   constexpr std::int64_t deepest_tuned = 4096;
   constexpr std::int64_t untuned = 16384;
@@ -224,7 +225,7 @@ LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
   if (best.tile.m == 0) {
     throw UserError("library: none of the library's tiles fits a compute unit of " + machine.gpu.name);
   }
-  // The last of them may have nothing left to do.
+  // The last part may be empty.
   best.parts = static_cast<std::int32_t>(ceil_ratio(gemm.k, depth_of_part(gemm.k, best)));
   return best;
 }

@@ -11,7 +11,7 @@ namespace {
 
 std::int64_t merge_steps(const SparseMatrix& matrix) { return std::int64_t{matrix.rows} + matrix.nonzeros(); }
 
-// The first row whose end lies behind the step; `visit` hears of every row that the search looks at.
+// The first row whose end lies behind the step; calls `visit` for every row that the search reads.
 template <typename Visit>
 std::int32_t search_merge_path(const SparseMatrix& matrix, std::int64_t diagonal, Visit visit) {
   auto low = static_cast<std::int32_t>(std::max<std::int64_t>(0, diagonal - matrix.nonzeros()));
@@ -28,14 +28,14 @@ std::int32_t search_merge_path(const SparseMatrix& matrix, std::int64_t diagonal
   return low;
 }
 
-// What lies between two steps.
+// The range between two steps.
 WorkRange merge_range(const SparseMatrix& matrix, std::int64_t begin, std::int64_t end) {
   WorkRange range;
   range.row = merge_path_row(matrix, begin);
   range.k_begin = static_cast<std::int32_t>(begin - range.row);
   const std::int32_t last = merge_path_row(matrix, end);
   range.k_end = static_cast<std::int32_t>(end - last);
-  // Only the end of this row is left: who has its last nonzero accounts for it.
+  // Only the end of this row is left: the range with its last nonzero accounts for the row.
   if (range.row < last && range.k_begin == matrix.end(range.row) && range.k_begin > matrix.begin(range.row)) {
     ++range.row;
   }

@@ -1,16 +1,16 @@
-// Load-balancing schedules (loops, arXiv:2301.04792): which rows (tiles) and nonzeros (atoms) of a tile set
-// each workgroup takes, as pure functions of the tile set. How its lanes share them is LaneSharing's.
+// Load-balancing schedules (loops, arXiv:2301.04792): the rows (tiles) and nonzeros (atoms) of a tile set
+// that each workgroup takes, as pure functions of the tile set. LaneSharing says how lanes share them.
 //
-//   thread-mapped   T rows a workgroup of T threads, a lane a row
-//   vector-mapped   T/L rows, L lanes on a row
+//   thread-mapped   T rows per workgroup of T threads, one lane per row
+//   vector-mapped   T/L rows, L lanes per row
 //   group-mapped    T rows, L lanes on L rows together
-//   merge-path      as many rows and nonzeros together (merge items) as T·I, the last workgroup fewer
-//   work-oriented   rows and nonzeros together in even shares over a given number of workgroups
-//   bucketing       rows sorted into buckets of like length, each mapped in its own way
+//   merge-path      T·I rows and nonzeros together (merge items), fewer in the last workgroup
+//   work-oriented   rows and nonzeros together, in even shares over a given number of workgroups
+//   bucketing       rows sorted into buckets of similar length, each mapped in its own way
 //
-// Merge path (Merrill and Garland, SC 2016): walking through a matrix takes a step for every nonzero and one
-// for the end of every row; step d lies at row r and nonzero a with r + a = d. A range of steps is one of
-// nonzeros, and of the rows that it touches; a row whose nonzeros lie in several ranges is summed up from its
+// Merge path (Merrill and Garland, SC 2016): a walk through a matrix takes one step for every nonzero and one
+// for the end of every row; step d lies at row r and nonzero a with r + a = d. A range of steps is a range of
+// nonzeros, and of the rows that it touches. A row with nonzeros in several ranges is summed up from its
 // parts.
 #pragma once
 
@@ -23,7 +23,8 @@
 
 namespace tritax {
 
-// Rows [row, row + rows), of their nonzeros [k_begin, k_end). Only the first and the last row may be parts.
+// Rows [row, row + rows), and their nonzeros [k_begin, k_end). Only the first and the last row may be
+// partial.
 struct WorkRange {
   std::int32_t row = 0;
   std::int32_t rows = 0;
@@ -33,27 +34,27 @@ struct WorkRange {
   std::int64_t items() const { return std::int64_t{rows} + (k_end - k_begin); }
 };
 
-// Whether other ranges have nonzeros of the first or the last row too.
+// Whether other ranges too have nonzeros of the first or the last row.
 bool shares_first_row(const SparseMatrix& matrix, const WorkRange& range);
 bool shares_last_row(const SparseMatrix& matrix, const WorkRange& range);
 
-// Whole rows, `rows_of_workgroup` to each workgroup: thread-mapped and group-mapped with T, vector-mapped
-// with T/L, items of a queue with their chunk.
+// Whole rows, `rows_of_workgroup` per workgroup: T for thread-mapped and group-mapped, T/L for vector-mapped,
+// the chunk for items of a queue.
 std::vector<WorkRange> mapped_rows(const SparseMatrix& matrix, std::int32_t rows_of_workgroup);
 
-// Where step `diagonal` of the merge path lies; the nonzero is diagonal - row. In [0, rows + nonzeros].
+// Row of step `diagonal` of the merge path, in [0, rows + nonzeros]; the nonzero is diagonal - row.
 std::int32_t merge_path_row(const SparseMatrix& matrix, std::int64_t diagonal);
-// The rows whose ends a binary search for that looks at, in turn.
+// Rows whose ends the binary search for this step reads, in order.
 std::vector<std::int32_t> merge_path_probes(const SparseMatrix& matrix, std::int64_t diagonal);
 
-// Ranges of `items` steps. A range with row ends alone that others account for has no rows.
+// Ranges of `items` steps. A range that has only row ends that other ranges account for has no rows.
 std::vector<WorkRange> merge_path(const SparseMatrix& matrix, std::int64_t items);
 
-// Even shares of all steps for that many workgroups: no two differ by more than one.
+// Even shares of all steps for `workgroups` workgroups; shares differ by one step at most.
 std::vector<WorkRange> work_oriented(const SparseMatrix& matrix, std::int32_t workgroups);
 
 // Rows by length: up to limits[0] nonzeros, up to limits[1], more. `order` lists the rows bucket by bucket,
-// each in the order of the matrix; bucket b has [begin[b], begin[b + 1]) of it.
+// in the order of the matrix within a bucket; bucket b is [begin[b], begin[b + 1]) of `order`.
 struct Buckets {
   std::vector<std::int32_t> order;
   std::array<std::int32_t, 4> begin{};

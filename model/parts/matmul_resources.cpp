@@ -1,18 +1,17 @@
 // Resources of a workgroup that computes matrix tiles.
 //
-// Registers of a thread (32-bit):
+// Registers per thread (32-bit):
 //   accumulators  m·n / threads, fp32; two registers each in fp64
-//   fragments     two sets (one in use, one arriving) of 32 bytes of K for the wave's rows and columns, which
-//   is
-//                 the depth of the 16×16 instructions of 16- and 8-bit types. wgmma reads LDS itself: none
-//   in flight     the next operand stage on its way to LDS, (m + n)·k·e / threads. Asynchronous copies: none,
-//                 nor in waves that only consume
+//   fragments     two sets (one in use, one arriving) of 32 bytes of K for the wave's rows and columns: the
+//                 depth of the 16×16 instructions of 16- and 8-bit types. None with wgmma, which reads LDS
+//   in flight     the next operand stage on its way to LDS, (m + n)·k·e / threads. None with asynchronous
+//                 copies, nor in waves that only consume
 //   the rest      addresses, masks and counters
 // LDS: one stage of (m + n)·k·e for the serial pipeline (Triton, two stages: one in LDS, one in registers);
-// for the overlapped pipeline two as far as LDS allows, and for producers and consumers two. Threads are
-// those of the waves that multiply; of wave schedules see model/schedule/wave_schedule.hpp. Where copies are
-// asynchronous, two to eight beside a finished tile on its way out: into one, nothing could come while it is
-// multiplied.
+// for the overlapped pipeline two as far as LDS allows, and for producers and consumers two. Threads are the
+// threads of the waves that multiply; for wave schedules see model/schedule/wave_schedule.hpp. Where copies
+// are asynchronous, there are two to eight stages beside a finished tile on its way out: with one stage, no
+// operand could arrive while the stage is multiplied.
 
 #include <fmt/format.h>
 

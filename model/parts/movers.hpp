@@ -1,4 +1,4 @@
-// What patterns share in which some workgroups move data and the others compute.
+// Common parts of patterns where some workgroups move data and the others compute.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tritax {
 
-// Workgroups of a kernel that fit a GPU beside `others` of it, which communicate. Throws UserError that
-// names comm_cus where none is left to do what `to` says.
+// Workgroups of a kernel that fit a GPU beside `others` communicating workgroups of the kernel. Throws
+// UserError that names comm_cus where no workgroup is left; `to`: the work of these workgroups.
 std::int32_t room_beside(const Gpu& gpu, const Resources& resources, std::int32_t others,
                          std::string_view to);
 

@@ -13,8 +13,8 @@ namespace tritax {
 
 namespace {
 
-// Of a row that is sent, columns: what fewer than 256 threads would move at once is not worth a workgroup,
-// and pieces begin at whole sectors.
+// Columns per piece of a row that is sent. Fewer columns than 256 threads move at once are not worth a
+// workgroup, and pieces begin at whole sectors.
 constexpr std::int32_t kLeastSentColumns = 512;
 constexpr std::int32_t kSentColumnsStep = 16;
 
@@ -26,7 +26,8 @@ Rect slot_of_row(const SumDraft& draft, int source, std::int32_t row) {
   return row_of(draft, source * static_cast<std::int32_t>(draft.problem.m) + row);
 }
 
-// A piece of a row after the other, in all workgroups: few rows would leave most of them idle.
+// Pushes pieces of rows one after the other, from all workgroups: with whole rows, few rows would leave most
+// workgroups idle.
 void push_pieces(SumDraft& draft, const OneShotRows& shot, int rank, std::int32_t p) {
   ScheduleBuilder& builder = draft.builder;
   const std::vector<int> peers = draft.peers_of(rank, p);
@@ -150,7 +151,7 @@ OneShotRows add_one_shot_rows(SumDraft& draft, std::int32_t workgroups) {
     return shot;
   }
   shot.ready = builder.flags("ready", shot.workgroups * draft.ranks());
-  // A GEMM kernel overwrites the partial sums of the run before, which peers may still be adding up.
+  // A GEMM kernel overwrites the partial sums of the run before, while peers may still add them up.
   if (!draft.alone()) add_opened(draft);
   if (draft.alone() && draft.opens()) add_done(draft, shot.workgroups);
   return shot;

@@ -1,13 +1,14 @@
-// What follows an all-reduce in a layer of a transformer: the residual stream is added, and the rows of the
-// new stream are normalised (RMSNorm, arXiv:1910.07467) for the product that comes next.
+// The steps behind an all-reduce in a transformer layer: the residual stream is added, and the rows of the
+// new stream are normalised (RMSNorm, arXiv:1910.07467) for the next product.
 //
 //   C = Σ over ranks of partial sums + residual,   normed = rms_norm(C) · weights      on every rank
 //
-// A workgroup has a row at a time, for the root of its squares needs all of it. Fused into an all-reduce in
-// one shot (TensorRT-LLM and FlashInfer: allreduce_fusion; lightseekorg/tokenspeed PR 1544), G workgroups:
+// A workgroup has one row at a time, because the root mean square needs the whole row. Fused into an
+// all-reduce in one shot (TensorRT-LLM and FlashInfer: allreduce_fusion; lightseekorg/tokenspeed PR 1544), G
+// workgroups:
 //
-//   push:  for pieces of rows p, p+G, …: load partial(piece); for peers: store -> slot there; arrived[row] +=
-//   1
+//   push:  for pieces of rows p, p+G, …: load partial(piece); for peers: store -> slot there;
+//                              arrived[row] += 1 there
 //          for rows p, p+G, …: wait arrived[row]; load residual; reduce partial; for peers: reduce slot
 //                              store C; rms_norm; store normed
 //   pull:  exchange arrivals;  for rows p, p+G, …: load residual; reduce partial; for peers: reduce theirs
@@ -29,34 +30,33 @@ struct NormRows {
   std::int16_t normed = -1;
 };
 
-// Throws UserError for rows of `cols` elements that no workgroup can hold; `field`: their name.
+// Throws UserError for rows of `cols` elements that no workgroup can hold; `field`: the name of `cols`.
 void check_norm_columns(std::int64_t cols, std::string_view field);
 
-// Throws UserError where normalising `rows` rows of sums of so many GPUs would be too much to schedule.
+// Throws UserError where normalising `rows` rows of sums of `gpus` GPUs is too much to schedule.
 void check_norm_rows(std::int64_t rows, int gpus, std::string_view field);
 
-// Bytes that a rank needs of C, the residual stream, the weights and the normalised rows.
+// Bytes per rank of C, the residual stream, the weights and the normalised rows.
 double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands);
 
-// Adds buffers, inputs and reference to a draft whose sum goes everywhere; the normalised rows are the
-// result. C, the residual stream and the normalised rows are of
-// product_dtype(); the draft's C must be.
+// Adds buffers, inputs and reference to a draft with sums on all ranks; the normalised rows are the result.
+// C, the residual stream and the normalised rows have product_dtype(); so must the draft's C.
 NormRows add_norm(SumDraft& draft);
 
-// Adds the end of a row whose sum with the residual is in the accumulator.
+// Adds the end of a row: the sum with the residual is in the accumulator.
 void finish_norm_row(SumDraft& draft, const NormRows& norm, int rank, std::int32_t row);
 
-// Adds a kernel of a vendor's framework that normalises C, which holds the sums, and gives its number.
+// Adds a kernel of a vendor's framework that normalises C, which holds the sums; returns its number.
 std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank);
 
-// The fused all-reduce of partial sums that are there: buffers and flags, once, before any kernel; then the
-// kernel of every rank, whose number comes back.
+// The fused all-reduce of partial sums that exist already. add_one_shot_rows() adds buffers and flags, once,
+// before any kernel; add_one_shot_kernel() adds the kernel of one rank and returns its number.
 struct OneShotRows {
-  std::int16_t slots = -1;    // pushed: of each source, all of C
-  std::int16_t arrived = -1;  // pushed: one a row
-  std::int16_t ready = -1;    // pulled: (workgroup, rank)
+  std::int16_t slots = -1;    // push: all of C per source
+  std::int16_t arrived = -1;  // push: one per row
+  std::int16_t ready = -1;    // pull: (workgroup, rank)
   std::int32_t workgroups = 1;
-  std::int32_t pieces = 1, width = 0;  // pushed: of a row, and columns of one
+  std::int32_t pieces = 1, width = 0;  // push: pieces per row, and columns per piece
 };
 OneShotRows add_one_shot_rows(SumDraft& draft, std::int32_t workgroups);
 std::int32_t add_one_shot_kernel(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, int rank);

@@ -19,7 +19,7 @@ Rect common(const Rect& x, const Rect& y) {
           std::max(0, std::min(x.col + x.cols, y.col + y.cols) - col)};
 }
 
-// Tiles of a rectangle of C in the order of the knobs, numbered on.
+// Adds the tiles of a rectangle of C, in the order of the knobs; numbers continue those in `tiles`.
 void add_tiles(const SumDraft& draft, const Rect& area, int owner, std::vector<SumTile>& tiles) {
   const TileGrid grid{ceil_div(area.rows, draft.tile.m), ceil_div(area.cols, draft.tile.n)};
   for (std::int32_t t = 0; t < grid.count(); ++t) {
@@ -58,7 +58,7 @@ std::int64_t elements_of_item(const SumDraft& draft) {
   return std::int64_t{size.row} * size.col;
 }
 
-// Inputs, and their sum over the ranks: blocks on their owners, or all of it everywhere.
+// Inputs, and the reference: their sum over the ranks, as blocks on their owners, or whole on all ranks.
 void add_reference_alone(SumDraft& draft) {
   ScheduleBuilder& builder = draft.builder;
   builder.input(builder.whole(draft.partial));
@@ -69,7 +69,7 @@ void add_reference_alone(SumDraft& draft) {
   }
 }
 
-// The same of Σ over ranks s of A_s·B_s.
+// The same for Σ over ranks s of A_s·B_s.
 void add_reference(SumDraft& draft) {
   if (draft.alone()) return add_reference_alone(draft);
   ScheduleBuilder& builder = draft.builder;
@@ -97,7 +97,7 @@ void add_reference(SumDraft& draft) {
   }
 }
 
-// What a workgroup has in its accumulator at a time: a GEMM tile, or a piece that is moved as one.
+// The tile that a workgroup has in its accumulator at a time: a GEMM tile, or a piece that is moved as one.
 MatmulTile tile_of(const PartialSums& problem, const SumKnobs& knobs) {
   if (problem.k > 0) return matmul_tile(knobs);
   return {knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kPieceAlone,
@@ -262,7 +262,7 @@ std::vector<const SumTile*> walk_of(const SumDraft& draft, int rank, const std::
 std::vector<const SumTile*> walk_of_items(const ProductShares& shares,
                                           const std::vector<const SumTile*>& walk,
                                           const std::vector<SumTile>& items, int rank) {
-  // Where all are whole tiles, the places in the walk say more: who is how far within a round.
+  // With whole tiles only, places in the walk say more: they order workgroups within a round.
   const bool in_parts = shares.split[static_cast<std::size_t>(rank)].sharers > 0;
   const std::vector<std::int64_t> until =
       in_parts ? iterations_until_whole(shares, rank) : std::vector<std::int64_t>(walk.size(), 0);
@@ -270,8 +270,8 @@ std::vector<const SumTile*> walk_of_items(const ProductShares& shares,
   for (std::size_t i = 0; i < walk.size(); ++i) place_of[static_cast<std::size_t>(walk[i]->number)] = i;
   struct Placed {
     bool own = false;
-    std::int64_t until = 0;  // all that it needs are whole
-    std::size_t place = 0;   // of the last tile that it needs
+    std::int64_t until = 0;  // until all tiles of the item are complete
+    std::size_t place = 0;   // of the last tile of the item
     const SumTile* item = nullptr;
   };
   std::vector<Placed> placed;
@@ -331,8 +331,8 @@ void exchange_done(SumDraft& draft, int rank, std::int32_t index) {
 
 namespace {
 
-// Tells those who wait that a tile of partial sums is stored: pushed, the own GPU, which will send it;
-// pulled, every owner of a part of it.
+// Signals that a tile of partial sums is stored. Push: to the own GPU, which sends the tile; pull: to every
+// owner of a part of the tile.
 void announce(SumDraft& draft, int rank, const SumTile& tile, const SumFlags& flags) {
   if (flags.lock < 0) return;
   const LockProtocol lock = draft.knobs.lock;

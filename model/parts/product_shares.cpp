@@ -47,7 +47,7 @@ Decomposition decomposition_of(const SharingKnobs& knobs, const TiledGemm& gemm,
   return {};
 }
 
-// Of sharers that nobody has to wait for, or who have a tile alone, -1.
+// Slot of every sharer; -1 for a sharer that is no peer of any tile.
 std::vector<std::int32_t> slots_of(const Decomposition& split) {
   std::vector<std::int32_t> slots;
   std::int32_t count = 0;
@@ -78,12 +78,12 @@ void add_workspace_of(ProductShares& shares, ScheduleBuilder& builder, const Gpu
   shares.shared = builder.flags("shared", count);
 }
 
-// Equal parts of all tiles may be more than workgroups, which then take them in turn.
+// Equal parts of all tiles may outnumber the workgroups, which then take parts in turn.
 bool takes_turns(const ProductShares& shares, const Decomposition& split) {
   return split.sharers > shares.workgroups;
 }
 
-// Of the parts of a tile the owner's comes last.
+// Of the parts of a tile, the owner's part comes last.
 TilePart part_in_turn(const Decomposition& split, std::int64_t turn) {
   const std::int64_t of_tile = split.sharers / split.split_tiles;
   const std::int64_t sharer = turn / of_tile * of_tile + (of_tile - 1 - turn % of_tile);

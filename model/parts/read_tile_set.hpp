@@ -1,10 +1,9 @@
-// Tile sets from files: a matrix in Matrix Market form, or the sizes of tiles alone.
+// Tile sets from files: a matrix in Matrix Market form, or a list of tile sizes.
 //
 //   Matrix Market   coordinate form (math.nist.gov/MatrixMarket/formats.html): real, integer, complex or
-//                   pattern; general, symmetric, skew-symmetric or Hermitian, which are mirrored. Values are
-//                   left out, since only where they are decides how long anything takes; entries that are
-//                   there twice count once
-//   sizes           a whole number a line, the atoms of a tile: tokens that a router has sent to each expert
+//                   pattern; general, symmetric, skew-symmetric or Hermitian (these 3 are mirrored). Values
+//                   are left out, because only their places decide the time; repeated entries count once
+//   sizes           one whole number per line, the atoms of a tile: tokens per expert
 //
 // Lines that begin with % or # are comments. Row offsets and columns are as in schedule/sparse.hpp.
 #pragma once
@@ -15,10 +14,10 @@
 
 namespace tritax {
 
-// Throws UserError "path:line: …" for what is neither.
+// Throws UserError "path:line: …" for a file that is neither.
 SparseMatrix read_tile_set(const std::string& path);
 
-// The same of the text of a file; `origin` names it in messages.
+// The same for the text of a file; `origin` names the file in messages.
 SparseMatrix parse_tile_set(const std::string& text, const std::string& origin);
 
 }  // namespace tritax

@@ -1,15 +1,16 @@
-// The kernels of a plan.
+// The kernels of a plan of a shared GEMM.
 //
 //   workgroup, for its parts (tile t, iterations [b, e)):  matmul
 //     all of t:                store C(t)
 //     b > 0, a peer:           store partial(own slot);  ready[own slot] = 1
 //     b = 0, the owner:        for peers: wait ready[slot]; reduce partial(slot)
 //                              store C(t)
-//   with atomics:  before it a kernel clears the tiles that several have a part of; of those every part is
-//                  added onto C(t). fp8, which no GPU adds, is summed in fp32 and a last kernel rounds it.
+//   with atomics:  an earlier kernel clears the tiles that several workgroups share; every part of such a
+//                  tile is added onto C(t). No GPU adds fp8, so its sums are fp32, and a last kernel rounds.
 //
-// A share begins with what another owns and ends with what it owns itself, so whoever waits has given before;
-// all sharers are resident. Dispatched parts of one tile go to the hardware with the owner last.
+// A share begins with a part that another workgroup owns, and ends with parts that it owns itself: a
+// workgroup that waits has stored its own partial sums before. All sharers are resident. Dispatched parts of
+// one tile go to the hardware with the owner last.
 #include "model/parts/shared_gemm.hpp"
 
 #include <fmt/format.h>
@@ -26,12 +27,12 @@ namespace tritax {
 
 namespace {
 
-// Where a tile lies in C, and in A; its columns of B.
+// Place of a tile in C and in A, and its columns of B.
 struct PlacedTile {
   Rect rect;
   std::int32_t column = 0;
 
-  // What a matmul of A and B takes: its rows of A and its columns of B.
+  // Operands of the matmul: rows of A and columns of B.
   Rect operands() const { return {rect.row, column, rect.rows, rect.cols}; }
 };
 
@@ -58,11 +59,11 @@ struct SharedGemm {
   std::int16_t a = -1;
   std::int16_t b = -1;
   std::int16_t c = -1;
-  std::int16_t sum = -1;       // what parts are added onto; C itself unless it is fp8
-  std::int16_t partials = -1;  // a tile a slot, one below the other
+  std::int16_t sum = -1;       // parts are added here; C itself unless C is fp8
+  std::int16_t partials = -1;  // one tile per slot, one below the other
   std::int16_t ready = -1;
-  std::vector<std::int32_t> slots{};        // of every sharer; -1: it is nobody's peer
-  std::vector<std::int64_t> first_tiles{};  // of every group
+  std::vector<std::int32_t> slots{};        // by sharer; -1: the sharer is no peer
+  std::vector<std::int64_t> first_tiles{};  // by group
 
   const Decomposition& split() const { return plan.split; }
   PlacedTile placed(std::int64_t place) const {
@@ -136,7 +137,7 @@ void add_part(SharedGemm& shared, const TilePart& part) {
   }
 }
 
-// Shares before whole tiles, each kind by die; of the sharers of one tile the owner last.
+// Shares come before whole tiles, each kind by die; of the sharers of one tile the owner comes last.
 std::int64_t dispatched_number(const SharedGemm& shared, std::int64_t p) {
   const Decomposition& split = shared.split();
   const auto of_dies = [&](std::int64_t place, std::int64_t count) -> std::int64_t {
@@ -169,8 +170,8 @@ void add_workgroups(SharedGemm& shared, std::int32_t kernel) {
   }
 }
 
-// Counters that the workgroups of some dies share, as ROCm/tritonBLAS has them; who finds its own empty goes
-// on with the next.
+// Counters that the workgroups of some dies share, as in ROCm/tritonBLAS; a workgroup that finds its counter
+// empty continues with the next.
 void add_stealing(SharedGemm& shared, std::int32_t kernel) {
   const std::int64_t tiles = shared.split().gemm.tiles;
   const auto counters = static_cast<std::int32_t>(
@@ -207,8 +208,8 @@ std::int32_t add_gemm_kernel(SharedGemm& shared) {
   return id;
 }
 
-// A kernel without matrix instructions that does something to pieces of the tiles that several have a part
-// of, as many elements as one workgroup of it holds.
+// A kernel without matrix instructions over pieces of the shared tiles; a piece has as many elements as one
+// workgroup holds.
 template <typename Visit>
 std::int32_t add_kernel_of_pieces(SharedGemm& shared, const char* name, const Visit& visit) {
   Kernel kernel;

@@ -1,4 +1,4 @@
-// Partial sums that copy engines move.
+// Patterns where copy engines move partial sums.
 #include <algorithm>
 #include <string>
 
@@ -9,7 +9,7 @@ namespace tritax {
 
 namespace {
 
-// How far a place lies inside a block in the direction in which pieces are cut, and the block's size there.
+// Place inside a block, and size of the block, in the direction in which pieces are cut.
 struct Along {
   std::int32_t begin = 0;
   std::int32_t size = 0;
@@ -30,7 +30,7 @@ std::int32_t piece_at(const SumDraft& draft, int owner, std::int32_t place) {
   return (place - along(draft, block_of(draft.problem, owner)).begin) / piece_size(draft, owner);
 }
 
-// Piece `i` of a block; empty behind the last.
+// Piece `i` of a block; empty beyond the last.
 Rect piece_of_block(const SumDraft& draft, int owner, std::int32_t i) {
   Rect piece = block_of(draft.problem, owner);
   const std::int32_t size = along(draft, piece).size;
@@ -73,7 +73,7 @@ std::int32_t gemm_of(SumDraft& draft, int rank, const std::string& name,
   return id;
 }
 
-// A kernel that says that what its stream has copied before is there.
+// A kernel that signals that the earlier copies of its stream have arrived.
 std::int32_t telling_kernel(SumDraft& draft, int rank, int peer, std::int32_t piece, std::int16_t arrived) {
   Kernel kernel;
   kernel.name = "tell-" + std::to_string(peer) + "-" + std::to_string(piece);
@@ -112,7 +112,7 @@ std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
   ScheduleBuilder& builder = draft.builder;
   for (std::int32_t q = 0; q < workgroups; ++q) {
     builder.workgroup(id);
-    std::int32_t seen = 0;  // pieces that have been waited for
+    std::int32_t seen = 0;  // pieces already waited for
     for (auto i = static_cast<std::size_t>(q); i < own.size(); i += static_cast<std::size_t>(workgroups)) {
       const Rect& rect = own[i]->rect;
       const Along place = along(draft, rect);
@@ -129,9 +129,9 @@ std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
   return id;
 }
 
-// The adders are there before the copies have arrived that they wait for, and may take all registers of their
-// compute units: one unit of every die is always left to the kernels that tell of copies, for the only
-// workgroup of a kernel goes to the first die, whichever has room.
+// The adders are resident before their copies arrive, and may take all registers of their compute units. One
+// compute unit of every die is left to the kernels that signal copies, because the only workgroup of a kernel
+// goes to the first die, whichever die has room.
 std::int32_t adding_workgroups(const SumDraft& draft) {
   const Gpu& gpu = draft.machine.gpu;
   const std::int32_t adders = all_cus(gpu, draft.knobs.comm_cus);
@@ -155,7 +155,7 @@ void host_program_of(SumDraft& draft, int rank, const std::vector<SumTile>& tile
     if (part.empty()) break;
     builder.launch(rank, gemm_of(draft, rank, "gemm-" + std::to_string(i), part, i == 0));
     builder.record_event(rank, i);
-    // The host posts copies while the next kernel is there to run.
+    // The host posts copies while the next kernel is ready to run.
     if (i > 0) post_pieces(draft, rank, posted++, arrived);
   }
   part.clear();

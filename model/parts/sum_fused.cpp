@@ -1,4 +1,5 @@
-// Summation fused into the GEMM: whoever has a tile of the product in its registers sends it or adds to it.
+// Patterns with summation fused into the GEMM: a workgroup with a tile of the product in its registers sends
+// the tile or adds to it.
 #include <algorithm>
 #include <numeric>
 
@@ -24,7 +25,7 @@ void await_opened_once(SumDraft& draft, std::vector<bool>& opened, int peer) {
   opened[static_cast<std::size_t>(peer)] = true;
 }
 
-// Of a tile whose own part of the sum is in the accumulator.
+// Operations on a tile whose own part of the sum is in the accumulator.
 void add_slot_tile(SumDraft& draft, int rank, const SumTile& tile, std::int16_t arrived,
                    std::vector<bool>& opened, std::int32_t workgroup) {
   ScheduleBuilder& builder = draft.builder;
@@ -50,7 +51,7 @@ std::vector<int> strides_of(int ranks, std::int32_t most) {
   return strides;
 }
 
-// A tile at one step of its way.
+// A tile at one step of its path.
 struct RingTile {
   const SumTile* tile = nullptr;
   int step = 0;
@@ -61,11 +62,11 @@ std::vector<RingTile> ring_walk(const SumDraft& draft, int rank, const std::vect
   const int ranks = draft.ranks();
   const std::vector<int> strides = strides_of(ranks, draft.knobs.rings);
   std::vector<std::vector<RingTile>> by_step(static_cast<std::size_t>(ranks));
-  std::vector<std::size_t> seen(static_cast<std::size_t>(ranks), 0);  // tiles of a block
+  std::vector<std::size_t> seen(static_cast<std::size_t>(ranks), 0);  // tiles per block
   for (const SumTile& tile : tiles) {
     const std::size_t place = seen[static_cast<std::size_t>(tile.owner)]++;
     const int stride = strides.empty() ? 1 : strides[place % strides.size()];
-    // Step s of a block of `owner` is at rank owner + stride·(s + 1).
+    // Step s of a block of `owner` runs on rank owner + stride·(s + 1).
     int step = ranks - 1;
     for (int at = tile.owner; at != rank; at = (at + ranks - stride) % ranks) --step;
     by_step[static_cast<std::size_t>(step)].push_back({&tile, step, (rank + stride) % ranks});
@@ -75,7 +76,7 @@ std::vector<RingTile> ring_walk(const SumDraft& draft, int rank, const std::vect
   return walk;
 }
 
-// The same of a tile on its way.
+// Operations on a tile at one step of its path.
 void add_ring_tile(SumDraft& draft, int rank, const RingTile& at, std::int16_t incoming, std::int16_t arrived,
                    std::vector<bool>& opened, std::int32_t workgroup) {
   ScheduleBuilder& builder = draft.builder;

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kMaxChunks = 1024;
 constexpr std::int64_t kMaxRings = 1024;
 
-// kCommonDTypeNames behind what goes without saying.
+// "usual", followed by kCommonDTypeNames.
 constexpr std::array<std::string_view, 1 + kCommonDTypeCount> kWireNames{"usual", "fp32", "fp16", "bf16",
                                                                          "fp8"};
 
@@ -47,7 +47,7 @@ constexpr std::array<Spec, 5> kSumKnobs{{
      .not_shown = 0},
 }};
 
-// A dtype that a knob says, if it does.
+// The dtype of a knob, if the knob gives one.
 std::optional<DType> dtype_of_knob(const Values& values, std::string_view name) {
   const std::int64_t value = values.get_or(name, 0);
   if (value == 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// GEMM and summation in kernels or workgroups of their own: one after the other, or side by side.
+// GEMM and summation in separate kernels or workgroups: one after the other, or side by side.
 #include <algorithm>
 
 #include "model/parts/sum_patterns.hpp"
@@ -7,13 +7,13 @@ namespace tritax {
 
 namespace {
 
-// Where peers store the sum here as well, a run ends when all have; the host says so where it waits anyway.
+// Where peers store sums here too, a run ends when all stores are complete; a waiting host says so anyway.
 void add_end(SumDraft& draft, std::int32_t workgroups) {
   if (draft.everywhere && draft.opens()) add_done(draft, workgroups);
 }
 
-// The adding kernel begins when the GEMM of its rank has ended: that is what it tells its counterparts.
-// `ready` < 0: the host has.
+// The adding kernel begins when the GEMM of its rank has ended, and tells its counterparts so. `ready` < 0:
+// the host has.
 std::int32_t pulling_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
                             const std::vector<const SumTile*>& items, std::int16_t ready) {
   Kernel kernel;

@@ -1,15 +1,15 @@
-// Patterns of a GEMM along a split K whose partial sums are added up by the owners of blocks of C, whether
-// the sum then stays with its owner (reduce-scatter) or goes to all ranks (the two-shot all-reduce): bodies
-// of schedules, which workloads name and finish. partial_sums.hpp has the words.
+// Patterns of a GEMM along a split K where owners of blocks of C add up the partial sums. The sum stays with
+// its owner (reduce-scatter) or goes to all ranks (the two-shot all-reduce). These are bodies of schedules,
+// which workloads name and finish. partial_sums.hpp explains the terms.
 //
-// With one rank all of them are their GEMM kernel alone.
+// With one rank, each of them is only its GEMM kernel.
 #pragma once
 
 #include "model/parts/partial_sums.hpp"
 
 namespace tritax {
 
-// GEMM kernel, then a kernel that sends and adds in the same stream.
+// GEMM kernel, then a kernel that sends and adds, in the same stream.
 //
 //   GEMM, G workgroups:    for t in p', p'+G, …: matmul; store partial(t)
 //   ADD, Gc workgroups:    pushed: for items of peers: copy -> slot of the owner; arrived[item] += 1 there
@@ -18,15 +18,16 @@ namespace tritax {
 //                          partial there; store C
 void add_bulk_synchronous(SumDraft& draft);
 
-// The second of them alone, on summands that are there (PartialSums without a product). Pushed, a rank opens
-// its slots at its start; pulled, the counterparts exchange arrivals at the start, for all have their
-// summands, and at the end, for all have been read.
+// The ADD kernel alone, on summands that exist already (PartialSums without a product). With push, a rank
+// opens its slots at its start. With pull, counterparts exchange arrivals at the start (all have their
+// summands) and at the end (all have been read).
 void add_direct(SumDraft& draft);
 
-// The same kernels on two streams; locks[t] within the GPU, one arrival a pushed item or a pulled tile.
+// The same kernels on two streams; locks[t] within the GPU, one arrival per pushed item or per pulled tile.
 void add_producer_consumer(SumDraft& draft);
 
-// The same roles in one kernel, by the workgroup number after the remap; registers and LDS of the worse one.
+// The same roles in one kernel, by the workgroup number after the remap; registers and LDS of the larger
+// role.
 void add_workgroup_specialised(SumDraft& draft);
 
 // One kernel, tiles cut at the borders of blocks, one-shot:
@@ -34,19 +35,20 @@ void add_workgroup_specialised(SumDraft& draft);
 //   for tiles of peers: matmul; store -> slot of the owner; arrived[t] += 1 there
 //   for own tiles:      matmul; wait arrived[t]; for peers: reduce slot; store C
 //
-// Nobody waits before all that others wait for is on its way; partial sums never go through own memory.
+// No workgroup waits before it has sent all data that others wait for; partial sums never go through own
+// memory.
 void add_fused_slots(SumDraft& draft);
 
-// One kernel, tiles cut at the borders of blocks; every tile travels once around all ranks, each of which
-// adds its product:
+// One kernel, with tiles cut at the borders of blocks. Every tile travels once around all ranks, and each
+// rank adds its product:
 //
 //   for steps s in 0..W-1:  for tiles of the block that is W-1-s ranks before its owner:
 //                             matmul; s > 0: wait arrived[t]; reduce incoming(t)
 //                             s < W-1: store -> incoming(t) of the next rank; arrived[t] += 1 there
 //                             s = W-1: the block is the own one: store C
 //
-// With `rings` tile t travels by stride number t mod rings of those that have no divisor in common with W, so
-// that more links of a mesh carry.
+// With `rings` rings, tile t travels by stride number t mod rings, of the strides that have no divisor in
+// common with W; so a mesh uses more links.
 void add_ring(SumDraft& draft);
 
 // Copy engines move partial sums, piece by piece:

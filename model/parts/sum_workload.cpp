@@ -14,8 +14,9 @@ namespace tritax {
 
 namespace {
 
-// An upper bound on the operations, before anyone allocates them: a tile is multiplied, stored, announced and
-// waited for; an item of it sent, added up from all ranks and, if need be, stored to all.
+// An upper bound on the number of operations, before they are allocated. A tile is multiplied, stored,
+// announced and waited for; an item of a tile is sent, added up from all ranks and, where needed, stored to
+// all.
 void check_operations(const PartialSums& sums, const SumKnobs& knobs) {
   const auto pieces = [](double size, double piece) { return std::ceil(size / piece); };
   const double cut = sums.gpus - 1;
@@ -45,14 +46,14 @@ Axis numbers(std::string_view column, std::initializer_list<std::int64_t> values
   return axis;
 }
 
-// Strides that reach all ranks: those that have no divisor in common with their number.
+// Number of strides that reach all ranks: strides without a common divisor with the number of ranks.
 int strides_of_rings(int gpus) {
   int strides = 0;
   for (int stride = 1; stride < gpus; ++stride) strides += std::gcd(stride, gpus) == 1 ? 1 : 0;
   return strides;
 }
 
-// A single ring leaves all but one link of a mesh idle; the ports of a switch it fills.
+// A single ring leaves all links of a mesh but one idle, but fills the ports of a switch.
 std::int64_t usual_rings(const PartialSums& sums, const Machine& machine) {
   return machine.fabric.kind == LinkKind::mesh ? std::max(1, strides_of_rings(sums.gpus)) : 1;
 }

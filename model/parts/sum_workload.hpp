@@ -1,4 +1,4 @@
-// What workloads of partial sums (partial_sums.hpp) share besides patterns: limits, knob spaces, bounds.
+// Limits, knob spaces and bounds of workloads of partial sums (partial_sums.hpp).
 #pragma once
 
 #include "model/parts/library_tile.hpp"
@@ -7,27 +7,29 @@
 
 namespace tritax {
 
-// Of the fields m, n, k, dtype and gpus.
+// From the fields m, n, k, dtype and gpus.
 PartialSums partial_sums_of(const Problem& problem, Blocks blocks);
 
-// The product of the rank that has most of K.
+// The product of the rank with the largest share of K.
 GemmShape shape_of(const PartialSums& sums);
 
-// Refuses what has no part for every GPU: K, and the side of C that `blocks` cuts, called `field`.
+// Throws UserError where a GPU gets no part of K, or no part of the side of C that `blocks` cuts; `field`:
+// its name.
 void require_parts(const Problem& problem, const FieldPlace& place, std::string_view field);
 
-// Refuses knobs, memory and sizes that cannot be. `copies_of_c`: buffers of M × N that a rank needs beside C.
+// Throws UserError for impossible knobs, memory or sizes. `copies_of_c`: buffers of M × N that a rank needs
+// beside C.
 void check_partial_sums(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
                         double copies_of_c);
 
-// The same where a rank needs `more_bytes` beside its operands, of C too.
+// The same where a rank needs `more_bytes` beside its operands; `more_bytes` includes C.
 void check_sums_in_memory(const PartialSums& sums, const Machine& machine, const SumKnobs& knobs,
                           double more_bytes);
 
-// The flops of the product, and the peers that a rank exchanges sums with.
+// The flops of the product, and the number of peers that a rank exchanges sums with.
 Work product_work(const PartialSums& sums);
 
-// Workload::bound_ns: a lower bound of the time, by the product of the rank that has most of K.
+// Workload::bound_ns: a lower bound of the time, from the product of the rank with the largest share of K.
 double sum_bound_ns(const Pattern& pattern, const PartialSums& sums, const Machine& machine,
                     const Values& knobs);
 

@@ -14,7 +14,7 @@ namespace tritax {
 
 namespace {
 
-// Uniform in [0, 1), the same on every platform, as distributions of the standard library are not.
+// Uniform random numbers in [0, 1), equal on every platform (distributions of the standard library are not).
 class TileSetRandom {
  public:
   explicit TileSetRandom(std::uint64_t seed) : bits_(seed) {}
@@ -22,8 +22,8 @@ class TileSetRandom {
   std::int32_t below(std::int32_t count) {
     return std::min(count - 1, static_cast<std::int32_t>(unit() * count));
   }
-  // Sum of two uniforms around a mean: spread without the cost of a true binomial; its variance is a sixth of
-  // the mean's square at most, and that of a Poisson where this is less.
+  // Sum of two uniforms around a mean, cheaper than a true binomial. The variance is a sixth of the mean's
+  // square, or the variance of a Poisson where that is less.
   std::int32_t around(double mean) {
     const double reach = std::min(mean, std::sqrt(6 * mean));
     return static_cast<std::int32_t>(mean + (unit() + unit() - 1) * reach + unit());
@@ -39,7 +39,7 @@ void add_columns(TileSetRandom& random, std::int32_t begin, std::int32_t end, st
   const std::int32_t places = end - begin;
   count = std::min(count, places);
   const auto first = columns.size();
-  if (count > places / 4) {  // each place in turn, with the chance that is left
+  if (count > places / 4) {  // each place in turn, with the probability that is left
     std::int32_t left = count;
     for (std::int32_t place = 0; place < places && left > 0; ++place) {
       if (random.unit() * (places - place) >= left) continue;
@@ -61,13 +61,13 @@ void add_columns(TileSetRandom& random, std::int32_t begin, std::int32_t end, st
 // A Pareto length of at least `least`, cut off at `most`.
 std::int32_t pareto_length(TileSetRandom& random, double least, double exponent, std::int32_t most) {
   const double length = least * std::pow(1 - random.unit(), -1 / (exponent - 1));
-  // To the next whole number by chance, so that the mean stays.
+  // Rounded up or down at random, so that the mean is kept.
   const double whole = std::floor(std::min(length, static_cast<double>(most)));
   return std::min(most, static_cast<std::int32_t>(whole + (random.unit() < length - whole ? 1 : 0)));
 }
 
 // The least length for which lengths cut off at `most` have this mean: E min(X, most) of a Pareto grows with
-// the least, and is found by halving.
+// the least length, so bisection finds it.
 double pareto_least(double mean, double exponent, double most) {
   const double a = exponent - 1;
   const auto mean_of = [&](double least) {

@@ -1,6 +1,6 @@
-// Tile sets: where the work of an irregular problem lies. A tile set is a sparse matrix
-// (schedule/sparse.hpp): its rows are the tiles, its nonzeros the atoms. Made by a generator from a seed, the
-// same on every machine, or read from a file.
+// Tile sets: the distribution of the work of an irregular problem. A tile set is a sparse matrix
+// (schedule/sparse.hpp): its rows are the tiles, its nonzeros the atoms. A generator makes it from a seed,
+// the same on every machine, or it is read from a file.
 //
 //   uniform    every row has a mean of μ nonzeros, binomially spread, in columns drawn uniformly
 //   power-law  lengths are Pareto with exponent α and mean μ, in no order, cut off at the columns; columns
@@ -27,20 +27,20 @@ struct TileSetQuestion {
   TileSetKind kind = TileSetKind::uniform;
   std::int32_t rows = 1;
   std::int32_t cols = 1;
-  double mean_length = 1;  // nonzeros of a row
-  double exponent = 2;     // of power-law, more than 1
-  std::int32_t width = 1;  // of banded and block, in columns
+  double mean_length = 1;  // nonzeros per row
+  double exponent = 2;     // power-law, more than 1
+  std::int32_t width = 1;  // banded and block, in columns
   std::uint64_t seed = 1;
 };
 
-// Columns of a row are in order and none twice. Rows may be empty.
+// Columns of a row are in order, without duplicates. Rows may be empty.
 SparseMatrix generate_tile_set(const TileSetQuestion& question);
 
-// A tile set of given sizes: tile i has lengths[i] atoms, in columns of their own, one behind the other, as
-// tokens that a router has sent to experts.
+// A tile set of given sizes: tile i has lengths[i] atoms, in columns of its own, one after the other, as the
+// tokens of each expert.
 SparseMatrix tile_set_of_lengths(std::string name, std::span<const std::int64_t> lengths);
 
-// What kernels are chosen by; those of lengths cost a pass over the offsets.
+// Facts that choose kernels; facts about lengths cost a pass over the offsets.
 struct TileSetFacts {
   std::int32_t rows = 0, cols = 0;
   std::int64_t nonzeros = 0;

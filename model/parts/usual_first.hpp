@@ -1,4 +1,4 @@
-// Axes of knob spaces that workloads without a GEMM of their own share.
+// Axes of knob spaces for workloads without a GEMM of their own.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace tritax {
 
-// An axis of a knob that has few values: that of `base` first, where a search begins, then the others. That
-// of `base` alone where somebody gave it, or where the pattern does not use it.
+// An axis of a knob with few values: the value of `base` first, where a search begins, then the others. Only
+// the value of `base` where it was given, or where the pattern does not use the knob.
 Axis usual_first(const Pattern& pattern, const Values& base, std::string_view knob,
                  std::initializer_list<std::int64_t> others);
 

@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-// A problem whose fields are given one by one.
+// Builds a problem from single fields.
 class BlockProblem {
  public:
   BlockProblem(std::string_view workload, const std::string& where)

@@ -1,4 +1,4 @@
-// All workloads: one line a folder.
+// All workloads: one line per folder.
 #pragma once
 
 #include <span>
@@ -9,14 +9,13 @@
 
 namespace tritax {
 
-// The first is the one that is meant where nobody names any.
+// All workloads; the first is the default.
 std::span<const Workload* const> workloads();
 
-// Throws UserError that lists the names, with the nearest one offered. `where` is the flag or file:line to
-// blame.
+// Throws UserError that lists the names and offers the nearest one. `where`: the flag or file:line to blame.
 const Workload& find_workload(std::string_view name, const std::string& where);
 
-// The first that is this step of a layer; null if none is.
+// The first workload for this step of a layer; null if there is none.
 const Workload* find_workload(Projection projection);
 
 }  // namespace tritax

@@ -1,6 +1,6 @@
-// Which workload a product or a collective of a real run is: what a library was called for, alone or right
-// beside a product, as it stands in traces (model/imports/trace.hpp). The sizes in a trace are those of one
-// GPU; a form says which fields of its workload are of all GPUs together.
+// Maps a product or a collective of a real run to a workload: a library call in a trace, alone or directly
+// beside a product (model/imports/trace.hpp). Sizes in a trace are per GPU; a form says which fields of its
+// workload are of all GPUs together.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ enum class TracedCollective : std::uint8_t {
 
 enum class BesideProduct : std::uint8_t {
   alone,   // the collective, or the product
-  behind,  // the collective sends what the product has made
-  before,  // the product multiplies what the collective has brought
+  behind,  // the collective sends the result of the product
+  before,  // the product multiplies the result of the collective
 };
 
 struct TracedForm {
   TracedCollective collective = TracedCollective::none;
   BesideProduct beside = BesideProduct::alone;
   const Workload* workload = nullptr;
-  // Of products: these fields are a GPU's times the number of GPUs.
+  // For products: these fields are a GPU's value times the number of GPUs.
   bool rows_of_all = false;
   bool columns_of_all = false;
   bool depth_of_all = false;
@@ -38,7 +38,7 @@ struct TracedForm {
 
 std::span<const TracedForm> traced_forms();
 
-// Null if no workload is that.
+// Null if no workload matches.
 const TracedForm* find_traced_form(TracedCollective collective, BesideProduct beside);
 
 }  // namespace tritax

@@ -24,7 +24,7 @@ using namespace py::literals;
 
 namespace {
 
-using Integer = std::int64_t;  // of Python, before its range has been looked at
+using Integer = std::int64_t;  // from Python, before its range is checked
 using Sides = std::tuple<Integer, Integer, Integer, Integer>;
 using Corner = std::tuple<Integer, Integer>;
 
@@ -55,7 +55,7 @@ Rect rect_of(const Sides& sides) {
   return {number(row, "row"), number(col, "col"), number(rows, "rows", 1), number(cols, "cols", 1)};
 }
 
-// Refuses at once what the C++ builder takes for granted; the rest is the checker's.
+// Checks at once the preconditions of the C++ builder; the schedule checker finds other faults.
 class PythonBuilder {
  public:
   PythonBuilder(const std::string& name, Integer ranks)
@@ -237,7 +237,7 @@ MatmulTile tile_of_option(const py::handle& value) {
   return tile;
 }
 
-// An option of a kernel as Python gives it.
+// An option of a kernel, from Python.
 struct OptionValue {
   const char* name;
   py::handle value;
@@ -250,7 +250,7 @@ struct OptionValue {
   }
 };
 
-// A dict with the keys that a schedule's JSON has.
+// A dict with the keys of a schedule's JSON.
 LibraryKernel library_of_option(const py::handle& value) {
   LibraryKernel library;
   for (const auto& [key, given] : value.cast<py::dict>()) {

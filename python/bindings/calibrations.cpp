@@ -1,4 +1,4 @@
-// A machine file from microbenchmarks.
+// Calibration of a machine file by microbenchmarks.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 #include <tbb/global_control.h>
@@ -85,7 +85,7 @@ PythonCalibration calibrate_python(const Machine& base, const py::object& microb
     options.simulated = [&call](std::uint64_t simulations) { call.report(simulations, 0); };
     found = calibrate(base, table, name.value_or(base.name), options);
   });
-  // Those were of the base.
+  // The doubts belong to the base machine.
   found.machine.doubts.clear();
   return {found.machine, parameter_rows(found), measured_rows(found)};
 }

@@ -15,12 +15,12 @@ namespace tritax::python {
 
 namespace py = pybind11;
 
-// What the calling thread does meanwhile.
+// Work of the calling thread during a call.
 class Caller {
  public:
   Caller(Call& call, const py::object& progress) : call_(call), progress_(progress) {}
 
-  // Without the lock of the interpreter.
+  // Runs without the interpreter's lock.
   void wait_for(const std::function<void(Call&)>& work) {
     std::thread worker([&] {
       try {
@@ -43,7 +43,7 @@ class Caller {
     worker.join();
   }
 
-  // With it.
+  // Runs with the interpreter's lock.
   void finish() {
     if (raised_) throw py::error_already_set(*raised_);
     if (failure_) std::rethrow_exception(failure_);

@@ -1,9 +1,9 @@
 // Long calls from Python.
 //
-// The work runs on a thread of its own, without the interpreter's lock. The calling thread meanwhile looks
-// for Ctrl-C and calls the progress callback, a few times a second: callbacks need no care about threads,
-// other Python threads go on, and an exception of the callback, or KeyboardInterrupt, stops the work and is
-// raised once it has stopped.
+// The work runs on a separate thread, without the interpreter's lock. Meanwhile the calling thread checks for
+// Ctrl-C and calls the progress callback, a few times per second. So callbacks need no thread safety, and
+// other Python threads continue. An exception of the callback, or KeyboardInterrupt, stops the work, and is
+// raised once the work has stopped.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -16,10 +16,10 @@ namespace tritax::python {
 
 class Call {
  public:
-  // Set once the work shall stop; what it returns then is dropped.
+  // Set when the work must stop; its result is then dropped.
   const std::atomic<bool>& stop() const { return stop_; }
 
-  // From any thread. `total` 0: not known.
+  // Any thread may call it. `total` 0: unknown.
   void report(std::uint64_t done, std::uint64_t total) {
     total_.store(total, std::memory_order_relaxed);
     done_.store(done, std::memory_order_relaxed);
@@ -32,10 +32,10 @@ class Call {
   std::atomic<std::uint64_t> total_{0};
 };
 
-// The cores that a call may use, as Python gave them: 0 for all. Throws UserError below that.
+// Number of cores of a call as given from Python; 0: all. Throws UserError for negative numbers.
 int threads_of(int threads);
 
-// `progress`: None, or a callable of (done, total). What the work throws is thrown here.
+// `progress`: None, or a callable of (done, total). Exceptions of the work are rethrown here.
 void run_call(const pybind11::object& progress, const std::function<void(Call&)>& work);
 
 }  // namespace tritax::python

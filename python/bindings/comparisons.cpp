@@ -1,4 +1,4 @@
-// Predictions beside what others published and what was measured.
+// Predictions compared with published numbers and with measurements.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
@@ -98,7 +98,7 @@ struct Reproduction {
   py::list rows;
   py::list summary;  // by group
   py::list verdicts;
-  py::list scores;  // by family, then of all
+  py::list scores;  // by family, then for all
 };
 
 Reproduction reproduce_python(const py::object& files, const py::object& group, int threads,
@@ -110,7 +110,7 @@ Reproduction reproduce_python(const py::object& files, const py::object& group, 
   run_call(progress, [&](Call& call) { all = reproduce(numbers, options_of(call, threads)); });
   const std::vector<ReproducedRow>& rows = all.rows;
   Reproduction answer;
-  // The first variant stands for all of an entry.
+  // The first variant stands for all variants of an entry.
   for (std::size_t i = 0; i < rows.size(); ++i)
     answer.rows.append(dict_of(rows[i], numbers.entries[i].scenarios.front()));
   for (const JudgedQuestion& verdict : all.verdicts) answer.verdicts.append(dict_of(verdict));
@@ -191,7 +191,7 @@ py::dict dict_of(const ValidationSummary& summary) {
 
 struct Validation {
   py::list rows;
-  py::list choices;  // what the model would have picked, a shape each
+  py::list choices;  // picks of the model, one per shape
   py::dict summary;
 };
 

@@ -13,7 +13,7 @@
 
 namespace tritax::python {
 
-// None where there is no value.
+// None for a missing value.
 inline pybind11::object to_python(const FieldValue& value) {
   return std::visit(
       [](const auto& one) -> pybind11::object {
@@ -26,7 +26,7 @@ inline pybind11::object to_python(const FieldValue& value) {
       value.value);
 }
 
-// Adds what shows in rows.
+// Adds the fields that show in rows.
 template <typename Record>
 void add_row(pybind11::dict& row, const Fields<Record>& fields, const Record& record) {
   for (const Field<Record>& field : fields) {
@@ -48,7 +48,7 @@ pybind11::list rows_of(const Fields<Record>& fields, const std::vector<Record>& 
   return rows;
 }
 
-// What shows as properties; `record_of` gives the record of an object of the class.
+// Adds the fields that show as properties; `record_of` gives the record of an object of the class.
 template <typename Class, typename Record, typename Get>
 void add_properties(pybind11::class_<Class>& type, const Fields<Record>& fields, const Get& record_of) {
   for (const Field<Record>& field : fields) {

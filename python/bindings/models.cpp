@@ -1,4 +1,4 @@
-// Whole language models: prefill and decode by batch, context, tensor and expert parallelism.
+// Whole language models: prefill and decode over batch, context, tensor and expert parallelism.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 

@@ -1,4 +1,4 @@
-// `tritax._core`: what `import tritax` gives. Names and units are those of the C++.
+// `tritax._core`, the extension module behind `import tritax`. Names and units are those of the C++.
 #include "python/bindings/module.hpp"
 
 #include "model/core/error.hpp"

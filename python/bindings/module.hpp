@@ -1,4 +1,4 @@
-// The parts of the Python module. Each adds its classes and functions; those before it are known by then.
+// The parts of the Python module. Each adds its classes and functions, and may use those of earlier parts.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -1,5 +1,4 @@
-// The game of better orders: whole games by the players of C++, and one move at a time for a player in
-// Python.
+// The game of better orders: whole games by players in C++, and single moves for a player in Python.
 #include <fmt/format.h>
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -52,7 +51,7 @@ GameOptions options_of(std::int64_t moves, std::uint64_t seed) {
   return options;
 }
 
-// With the start and the machine that the game looks at.
+// A game, with the start and the machine that the game refers to.
 struct PythonGame {
   std::unique_ptr<OpenGame> open;
   bool finished = false;
@@ -82,7 +81,7 @@ Move move_of(std::span<const std::int32_t> row, std::uint32_t tracks) {
   move.track = within(row[0], tracks, "track");
   move.place = within(row[1], std::size_t{1} << 30, "place");
   move.grain = static_cast<Grain>(within(row[2], kGrainNames.size(), "grain"));
-  constexpr std::int32_t kMostSteps = 32767;  // as in files of moves
+  constexpr std::int32_t kMostSteps = 32767;  // limit of files of moves
   if (row[3] < -kMostSteps || row[3] > kMostSteps) {
     throw UserError(fmt::format("steps: {} is not one of -{} to {}", row[3], kMostSteps, kMostSteps));
   }
@@ -103,7 +102,7 @@ std::vector<Move> moves_of(const PythonGame& game, const IntRows& rows) {
   return moves;
 }
 
-// All moves by one neighbour in the wide tracks, and those to the next workgroup, as the position stands.
+// All moves by one neighbour in the wide tracks, and moves to the next workgroup, for the current position.
 IntRows candidates_of(const PythonGame& game, std::int64_t most_places) {
   require_at_least(most_places, 1, "most_places");
   TileBoard& board = game.use().board();

@@ -21,7 +21,7 @@ namespace py = pybind11;
 
 namespace {
 
-// Records what it is asked for, and counts operations for the progress.
+// Records the requested data, and counts operations for the progress.
 class WatchedRun final : public SimulationObserver, public CounterObserver {
  public:
   WatchedRun(const Schedule& schedule, bool record, Call& call) : total_(schedule.ops.size()), call_(call) {

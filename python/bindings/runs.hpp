@@ -1,4 +1,4 @@
-// Results of simulations as Python sees them.
+// Results of simulations for Python.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -23,7 +23,7 @@ struct Run {
   std::vector<double> link_gb_per_s;
   std::optional<Taxes> taxes;
   std::optional<Spread> spread;
-  std::optional<pybind11::object> timeline;  // empty where no lock of the interpreter is held
+  std::optional<pybind11::object> timeline;  // created and destroyed only with the interpreter's lock
 };
 
 Run run_of(SimulationResult result, const Schedule& schedule, const Machine& machine);

@@ -37,7 +37,7 @@ void BoundSchedule::require_sound_on(const Machine& machine) const {
 
 namespace {
 
-// A knob that would change nothing is a mistake.
+// A knob without an effect is an error.
 void refuse_unused(const Pattern& pattern, const Values& knobs) {
   for (const Spec& spec : knobs.specs()) {
     if (spec.of_every_run || pattern.uses(spec.name) || !knobs.given(spec.column(0))) continue;
@@ -135,7 +135,7 @@ std::vector<Finding> check(const BoundSchedule& schedule, const Machine* machine
   std::vector<Finding> findings;
   run_call(progress, [&](Call&) {
     findings = check_schedule(*schedule);
-    // Resources of a schedule with dangling references mean nothing.
+    // With dangling references, the resources of a schedule are meaningless.
     if (findings.empty() && machine != nullptr) findings = check_schedule_on(*schedule, *machine);
   });
   return findings;

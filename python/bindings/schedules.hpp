@@ -1,4 +1,4 @@
-// Schedules as Python holds them: never changed, perhaps with how they were built.
+// Immutable schedules for Python, with the way to rebuild them where it is known.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,11 @@ namespace tritax::python {
 
 class BoundSchedule {
  public:
-  // Of a builder or a file: nobody knows yet whether it is sound.
+  // A schedule of a builder or a file, not checked yet.
   explicit BoundSchedule(Schedule schedule)
       : schedule_(std::make_shared<const Schedule>(std::move(schedule))),
         sound_(std::make_shared<std::atomic<bool>>(false)) {}
-  // Of a pattern.
+  // A schedule of a pattern.
   BoundSchedule(Schedule schedule, Rebuild rebuild) : BoundSchedule(std::move(schedule)) {
     rebuild_ = std::move(rebuild);
     sound_->store(true);
@@ -28,16 +28,16 @@ class BoundSchedule {
   const Schedule* operator->() const { return schedule_.get(); }
   const std::shared_ptr<const Schedule>& shared() const { return schedule_; }
   const Rebuild* rebuild() const { return rebuild_ ? &*rebuild_ : nullptr; }
-  std::string place() const;  // in front of messages
+  std::string place() const;  // prefix of messages
 
-  // Throws UserError with what the checker finds, on the machine too; schedules of patterns are taken for
-  // sound.
+  // Throws UserError with the findings of the checker, including findings on the machine; schedules of
+  // patterns count as sound.
   void require_sound_on(const Machine& machine) const;
 
  private:
   std::shared_ptr<const Schedule> schedule_;
   std::optional<Rebuild> rebuild_;
-  std::shared_ptr<std::atomic<bool>> sound_;  // whatever the machine; known once it has been checked
+  std::shared_ptr<std::atomic<bool>> sound_;  // independent of the machine; set once checked
 };
 
 }  // namespace tritax::python

@@ -1,4 +1,4 @@
-// Questions: advise and explain.
+// Bindings of advise and explain.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 #include <tbb/global_control.h>
@@ -26,7 +26,7 @@ namespace py = pybind11;
 
 namespace {
 
-// With the machine and the problem that doubts and candidates point into.
+// An answer, with the machine and the problem that its doubts and candidates point to.
 struct Answer {
   Problem problem;
   Machine machine;
@@ -73,7 +73,7 @@ PythonAdvice advise_python(const Problem& given, const Machine& machine, std::ui
   return {std::move(answer)};
 }
 
-// As keyword arguments of schedule(): what the pattern has, where it says anything.
+// Keyword arguments of schedule(): the knobs that the pattern uses, where they have a value.
 py::dict knobs_of(const RankedCandidate& candidate) {
   py::dict knobs;
   const Values& values = candidate->knobs;
@@ -185,7 +185,7 @@ void add_advice(py::module_& module) {
       "Which pattern, with which knobs; those given by keyword are held. progress(candidates done, 0)");
 }
 
-// One row for every other value of an input.
+// One row per varied value of an input.
 void add_rows(py::list& rows, const std::vector<Sensitivity>& inputs, double makespan_ns) {
   for (const Sensitivity& input : inputs) {
     for (const Variation& variation : input.variations) {
@@ -208,7 +208,7 @@ struct PythonExplanation {
   py::list sensitivities;
 };
 
-// One row a GPU.
+// One row per GPU.
 py::list rows_of(const std::vector<Overlap>& overlaps) {
   py::list rows;
   for (const Overlap& one : overlaps) {

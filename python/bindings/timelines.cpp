@@ -18,7 +18,7 @@ namespace py = pybind11;
 
 namespace {
 
-// The columns of the arrays. `peer` is the other side, the own rank of what stays at home; `bytes` those of
+// The columns of the arrays. `peer`: the other side, or the own rank for local operations; `bytes`: bytes of
 // the tile that an operation moves.
 struct OpColumns {
   std::uint8_t kind;
@@ -33,7 +33,7 @@ struct OpColumns {
   std::int32_t row, col, rows, cols;
   double bytes;
   double begin_ns;
-  double service_begin_ns;  // from where the asynchronous operation before it ended (op_times.hpp)
+  double service_begin_ns;  // starts at the end of the asynchronous operation before it (op_times.hpp)
   double end_ns;
 };
 
@@ -75,7 +75,7 @@ struct TimelineArrays {
   py::array ops, kernels, host, copies, links;
 };
 
-// `columns_of(i)` makes a row of item i.
+// `columns_of(i)` makes the row of item i.
 template <typename Columns, typename ColumnsOf>
 py::array array_of(std::size_t count, const ColumnsOf& columns_of) {
   py::array_t<Columns> array(static_cast<py::ssize_t>(count));

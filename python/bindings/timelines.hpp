@@ -15,7 +15,7 @@ struct Recorded {
   Counters counters;
 };
 
-// With the lock of the interpreter.
+// Requires the interpreter's lock.
 pybind11::object to_python(Recorded recorded, const BoundSchedule& schedule, const Machine& machine);
 
 }  // namespace tritax::python

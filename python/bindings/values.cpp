@@ -15,7 +15,7 @@ namespace py = pybind11;
 
 namespace {
 
-// As options of the command line write it; True and False as `switches` has them, False first.
+// Text in the spelling of the command line; True and False as in `switches`, False first.
 std::string text_of_python(const py::handle& value, std::span<const std::string_view> switches) {
   if (py::isinstance<py::bool_>(value)) return std::string(switches[value.cast<bool>() ? 1 : 0]);
   if (!py::isinstance<py::tuple>(value) && !py::isinstance<py::list>(value)) return py::str(value);
@@ -35,7 +35,7 @@ std::string text_of_python(const py::handle& value, std::span<const std::string_
 
 void add_changes(std::vector<ParameterChange>& changes, ChangeKind kind, const py::object& given) {
   if (given.is_none()) return;
-  constexpr std::array<std::string_view, 2> kTruth{"false", "true"};  // of machine files
+  constexpr std::array<std::string_view, 2> kTruth{"false", "true"};  // as in machine files
   for (const auto& [key, value] : given.cast<py::dict>()) {
     const std::string text = fmt::format("{}={}", std::string(py::str(key)), text_of_python(value, kTruth));
     changes.push_back(parse_change(kind, text, GivenAs::argument));

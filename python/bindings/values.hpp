@@ -12,22 +12,21 @@
 
 namespace tritax::python {
 
-// Puts what was given into the values: whole numbers, names, True and False, and shapes as tuples or
-// "256x256x64"; None is as if it was not given. Throws UserError that begins with `owner`
-// ("gemm-all-scatter") for keys that the table does not have, with the nearest offered, and for values that
-// it does not allow.
+// Sets the given values: whole numbers, names, True and False, and shapes as tuples or "256x256x64"; None
+// counts as not given. Throws UserError that begins with `owner` ("gemm-all-scatter") for unknown keys, with
+// the nearest offered, and for values that the table does not allow.
 void give_all(Values& values, const pybind11::dict& given, const std::string& owner);
 
-// int, str, bool, or a tuple of int; None where the number only says that nobody gave one.
+// int, str, bool, or a tuple of int; None for a number that only means that no value was given.
 pybind11::object to_python(const Values& values, std::size_t spec);
 
-// All of them, by name.
+// All values, by name.
 pybind11::dict to_dict(const Values& values);
 
 // {"fabric.link": "32GB/s"} and {"gpu.hbm_bandwidth": 0.5}, each possibly None.
 std::vector<ParameterChange> changes_of(const pybind11::object& set, const pybind11::object& scale);
 
-// A path, or several, or None.
+// A path, several paths, or None.
 std::vector<std::string> paths_of(const pybind11::object& paths);
 
 }  // namespace tritax::python

@@ -1,4 +1,4 @@
-// Problems as Python gives them.
+// Problems from Python.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace tritax::python {
 
-// The problem on that machine, complete: where nobody says how many GPUs, all of it. Throws UserError for
-// more GPUs than it has, and for what its workload refuses.
+// The complete problem on that machine; by default with all GPUs of the machine. Throws UserError for more
+// GPUs than the machine has, and for problems that the workload refuses.
 Problem problem_on(Problem problem, const Machine& machine);
 
 // "gemm-all-scatter(m=8192, n=4608, k=36864, dtype='fp16', gpus=8)"

@@ -22,10 +22,10 @@ bool is_barrier(const KStep& step, std::int32_t index) {
   return instruction_of(step, index).kind == StepKind::barrier;
 }
 
-// An order in which the instructions at `place` and behind it may have changed places.
+// An order where the instructions at `place` and `place` + 1 may have changed places.
 struct Swapped {
   const StepOrder& order;
-  std::int32_t place = -2;  // none has
+  std::int32_t place = -2;  // nothing is swapped
 
   std::int32_t operator[](std::int32_t where) const {
     if (where == place) return order[at(place + 1)];
@@ -34,8 +34,8 @@ struct Swapped {
   }
 };
 
-// Whether the stall counts from an instruction to the one that its window protects add up. One of the two
-// places is known: that of `to` if `backward`, else that of `from`.
+// Whether the stall counts from an instruction to the instruction that its window protects add up. `place`:
+// of `to` if `backward`, else of `from`.
 bool keeps_window(const KStep& step, const Swapped& order, const StepDependence& window, std::int32_t place,
                   bool backward) {
   const auto count = static_cast<std::int32_t>(step.instructions.size());
@@ -45,7 +45,8 @@ bool keeps_window(const KStep& step, const Swapped& order, const StepDependence&
   for (std::int32_t where = place; stalls < window.cycles;) {
     where += backward ? -1 : 1;
     if (where < 0 || where == count) {
-      if (++turns > window.turns) return true;  // legal otherwise: the other one is not this way
+      if (++turns > window.turns)
+        return true;  // legal otherwise: the other instruction does not lie in this direction
       where = backward ? count - 1 : 0;
     }
     const std::int32_t passed = order[where];
@@ -72,8 +73,8 @@ std::vector<std::int32_t> places_of(const KStep& step, const StepOrder& order) {
   return order.size() == places.size() ? places : std::vector<std::int32_t>{};
 }
 
-// The instruction that is on another side of a barrier than it was written on, or that is no barrier in its
-// own place among the barriers; -1: none.
+// The first instruction on another side of a barrier than in the written order, or the first barrier out of
+// its place among the barriers; -1: none.
 std::int32_t first_over_a_wall(const KStep& step, const StepOrder& order) {
   std::vector<std::int32_t> side(order.size());
   std::int32_t barriers = 0;
@@ -146,7 +147,7 @@ std::string StepBoard::swap_problem(const StepOrder& order, std::int32_t place) 
                          instruction_of(step_, first).name);
     }
   }
-  // Only what `first` begins and what `second` ends comes closer together.
+  // Only dependences from `first` and to `second` become shorter.
   const Swapped swapped{order, place};
   for (const std::int32_t index : dependences_of_[at(first)]) {
     const StepDependence& dependence = step_.dependences[at(index)];
@@ -189,14 +190,14 @@ class Lister {
     std::int32_t cycles = 0;
   };
   const KStep& step_;
-  std::vector<std::vector<Need>> needs_;  // by instruction: who waits for it
-  std::vector<std::int32_t> missing_;     // by instruction: on whom it still waits
-  std::vector<std::int64_t> way_;         // the longest to the end of the turn
-  std::vector<std::int64_t> operands_;    // when they are there
-  std::vector<std::int64_t> stalls_at_;   // sum of stall counts in front of it, once listed; else -1
+  std::vector<std::vector<Need>> needs_;  // by instruction: instructions that wait for it
+  std::vector<std::int32_t> missing_;     // by instruction: number of needs that are not met
+  std::vector<std::int64_t> way_;         // longest path to the end of the turn
+  std::vector<std::int64_t> operands_;    // time at which operands are there
+  std::vector<std::int64_t> stalls_at_;   // sum of stall counts in front of it once listed; else -1
   std::array<std::int64_t, kStepUnits> unit_free_{};
-  std::int64_t now_ = 0;     // the next instruction issues
-  std::int64_t stalls_ = 0;  // of all listed
+  std::int64_t now_ = 0;     // time at which the next instruction issues
+  std::int64_t stalls_ = 0;  // sum over all listed instructions
 };
 
 Lister::Lister(const KStep& step)
@@ -227,7 +228,7 @@ void Lister::need(std::int32_t from, std::int32_t to, std::int32_t cycles) {
   ++missing_[at(to)];
 }
 
-// In reverse of any order that the needs allow.
+// Computes `way_` in reverse of an order that the needs allow.
 void Lister::find_ways() {
   std::vector<std::int32_t> missing = missing_;
   StepOrder sorted;

@@ -1,16 +1,16 @@
-// The step of attention: scores of a block of keys, their softmax, and the results that they weigh.
+// The step of attention: scores of a block of keys, their softmax, and the weighted results.
 //
 // One vector line stands for the instructions of a wave on one tile of scores or results (the tile of a
-// matrix instruction): `largest` scales and takes the maximum, two a score; `exponentials` one a score, for
-// which all maxima of its rows must be known; `weigh` adds up and rounds to the type of operands, two a
-// score; `rescale` one a result, in front of its first product. These are the counts and rates of
-// model/cost/attend_cost.hpp. A line keeps a wave until its last instruction is issued. An instruction that
-// needs another's result waits four cycles on NVIDIA parts (Z. Jia et al., arXiv:1804.06826, for most
-// arithmetic), and no longer than its turn on AMD's.
+// matrix instruction). `largest` scales and takes the maximum, two instructions per score. `exponentials`
+// takes one per score, and needs all maxima of its rows. `weigh` adds up and rounds to the type of operands,
+// two per score. `rescale` takes one per result, in front of the first product of the result. Counts and
+// rates are those of model/cost/attend_cost.hpp. A line keeps a wave until its last instruction is issued. A
+// dependent instruction waits four cycles on NVIDIA parts (Z. Jia et al., arXiv:1804.06826, for most
+// arithmetic), and no longer than its turn on AMD parts.
 //
-// Keys and values come out of LDS read by read, 16 bytes a lane each; two reads fit into the fragments'
-// registers, and the next one waits for the products of the one but last. Queries and weights stay in
-// registers; with wgmma queries, keys and values stay in LDS.
+// Keys and values come from LDS read by read, 16 bytes per lane each. Two reads fit into the fragments'
+// registers, and the next read waits for the products of the read two before it. Queries and weights stay in
+// registers; with wgmma, queries, keys and values stay in LDS.
 //
 // Left out: the exchange of maxima and sums between lanes of a row, and masks.
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ class AttentionWriter : StepLines {
   const WaveProduct& scores_;
   const WaveProduct& results_;
   std::vector<Read> reads_;      // in the order of their registers
-  std::int32_t most_reads_ = 1;  // of a product
+  std::int32_t most_reads_ = 1;  // per product
   std::vector<Ids> of_score_;    // products, by tile of scores
   Ids largest_, exponentials_, weigh_;
   std::vector<Ids> of_result_;  // products, by tile of results
@@ -78,7 +78,8 @@ class AttentionWriter : StepLines {
 std::int32_t AttentionWriter::add_vector(StepKind kind, std::string name, std::int32_t instructions) {
   const bool one_unit = gpu_.lanes_per_wave == 64;
   const bool exponential = kind == StepKind::exponential;
-  // Lanes of a SIMD and clock: 16 and a quarter of them on AMD parts, 32 and 4 on NVIDIA's.
+  // Lanes per SIMD and clock: 16, and a quarter of that for exponentials, on AMD parts; 32 and 4 on NVIDIA
+  // parts.
   const std::int32_t each = one_unit ? (exponential ? 16 : 4) : (exponential ? 8 : 1);
   const std::int32_t busy = each * instructions;
   const std::int32_t id = add(kind, exponential && !one_unit ? StepUnit::special : StepUnit::vector,
@@ -99,7 +100,7 @@ std::int32_t AttentionWriter::add_product(const WaveProduct& product, std::strin
   return add(StepKind::matrix, StepUnit::matrix, std::move(name), clk, clk);
 }
 
-// How many reads bring a column of instructions of a product, over all of K.
+// Number of reads for a column of instructions of a product, over all of K.
 std::int32_t AttentionWriter::reads_of(const WaveProduct& product) const {
   if (levels_.feed == Feed::by_copy_engine) return 0;
   const double bytes = static_cast<double>(product.instruction.n) * product.instruction.k * product.along_k *
@@ -107,8 +108,8 @@ std::int32_t AttentionWriter::reads_of(const WaveProduct& product) const {
   return std::max(1, static_cast<std::int32_t>(std::ceil(bytes / read_bytes())));
 }
 
-// Writes down the reads of a column for its product `q` that are not there yet. Returns what all of them are,
-// by their place in reads_.
+// Writes down the missing reads of a column for its product `q`. Returns the range of all reads of the
+// column, by their place in reads_.
 std::pair<std::int32_t, std::int32_t> AttentionWriter::read_for(const WaveProduct& product, char operand,
                                                                 std::int32_t column, std::int32_t q,
                                                                 Ids& reads) {
@@ -152,7 +153,7 @@ void AttentionWriter::add_scores() {
 
 void AttentionWriter::add_softmax() {
   const std::int32_t each = per_lane(scores_.instruction);
-  const std::int32_t turns = options_.scores_ahead ? 1 : 0;  // scores of this block are of the turn before
+  const std::int32_t turns = options_.scores_ahead ? 1 : 0;  // whether the scores come from the turn before
   const auto for_each_tile = [&](const auto& visit) {
     for (std::int32_t i = 0; i < scores_.along_m; ++i) {
       for (std::int32_t j = 0; j < scores_.along_n; ++j) visit(i, j);
@@ -214,7 +215,7 @@ void AttentionWriter::add_results() {
               continue;
             const std::int32_t weights = weigh_[score(rows, cols)];
             need(weights, id, 0, latency_of(weights));
-            need(id, weights, 1, 1);  // the next weights take its place
+            need(id, weights, 1, 1);  // the next weights overwrite them
           }
         }
         use(reads, id);
@@ -223,7 +224,7 @@ void AttentionWriter::add_results() {
   }
 }
 
-// Scores of the next block take the place of those that have become weights; results go on.
+// Scores of the next block overwrite scores that have become weights; results accumulate over turns.
 void AttentionWriter::keep_order_of_turns() {
   for (std::size_t tile = 0; tile < of_score_.size(); ++tile) {
     need(weigh_[tile], of_score_[tile].front(), 1, at(weigh_[tile]).busy);
@@ -233,7 +234,7 @@ void AttentionWriter::keep_order_of_turns() {
   }
 }
 
-// Two reads are on their way or in use at a time; through the cache all of a block are.
+// Two reads are on their way or in use at a time; through the cache, all reads of a block.
 void AttentionWriter::guard_reads() {
   const auto count = static_cast<std::int32_t>(reads_.size());
   const std::int32_t sets = levels_.feed == Feed::through_cache ? count : 2 * most_reads_;
@@ -272,7 +273,7 @@ KStep AttentionWriter::write() {
   return std::move(step_);
 }
 
-// Scores of two blocks instead of one.
+// Registers must hold the scores of two blocks.
 void require_room_for_scores(const Gpu& gpu, const Levels& levels) {
   const WaveProduct& scores = levels.products.front();
   const MatrixInstruction& one = scores.instruction;

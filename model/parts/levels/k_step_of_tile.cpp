@@ -30,7 +30,7 @@ class StepWriter : StepLines {
 
   const WaveProduct& product_;
   std::int32_t pieces_ = 1;
-  std::int32_t along_k_ = 1;   // instructions of a piece
+  std::int32_t along_k_ = 1;   // instructions per piece
   std::vector<Ids> products_;  // by piece: (place along K · along_m + place along m) · along_n + along n
 };
 
@@ -91,7 +91,7 @@ bool StepWriter::reads_ahead() const {
   return options_.reads_ahead && (levels_.feed == Feed::through_registers || levels_.feed == Feed::by_copies);
 }
 
-// Of the product at a place of its piece: the reads of its fragments, `turns` ago.
+// Dependences of the product at a place of its piece on the reads of its fragments, `turns` ago.
 void StepWriter::need_reads(std::int32_t piece, std::size_t product, std::int32_t turns) {
   const auto of = static_cast<std::size_t>(piece);
   const auto j = static_cast<std::int32_t>(product) % product_.along_n;
@@ -107,7 +107,7 @@ void StepWriter::need_reads(std::int32_t piece, std::size_t product, std::int32_
   }
 }
 
-// The first reads of the next turn, behind the barrier that lets them.
+// The first reads of the next turn, behind the barrier that allows them.
 void StepWriter::add_reads_ahead() {
   add_reads(0, reads_a_.front(), reads_b_.front());
   for (const Ids* reads : {&reads_a_.front(), &reads_b_.front()}) {
@@ -124,8 +124,8 @@ void StepWriter::add_piece(std::int32_t piece) {
   add_products(piece);
 }
 
-// Reads overwrite what the matrix instructions of an earlier piece read; and accumulators go on in the next
-// turn.
+// Reads wait for the matrix instructions that use the fragments they overwrite; accumulators continue in the
+// next turn.
 void StepWriter::guard_fragments() {
   const auto block = static_cast<std::size_t>(product_.along_m) * static_cast<std::size_t>(product_.along_n);
   const Ids& last = products_.back();
@@ -137,7 +137,7 @@ void StepWriter::guard_fragments() {
   for (std::int32_t piece = 0; piece < pieces_; ++piece) {
     std::int32_t user = piece - sets, turns = 0;
     for (; user < 0; user += pieces_) ++turns;
-    if (piece == 0 && reads_ahead()) --turns;  // read a turn before they are used
+    if (piece == 0 && reads_ahead()) --turns;  // the fragments are read a turn before their use
     const Ids& users = products_[static_cast<std::size_t>(user)];
     for (std::size_t at = 0; at < users.size(); ++at) {
       const auto j = static_cast<std::int32_t>(at) % product_.along_n;

@@ -1,10 +1,11 @@
 // The steady state of an order: the maximum cycle ratio of the graph of its inequalities (k_step.hpp).
 //
-// From the ratio of some cycle on, longest ways are looked for in weights of cycles less that ratio for every
-// turn passed; a way that comes back to itself is a cycle with a higher ratio, and the search goes on with it
-// until there is none (E. Lawler, Combinatorial Optimization, 1976, §3.13, with cycles in place of
-// bisection). All in whole numbers, so that the last ratio is the maximum, exactly. (Boost's
-// Howard iteration takes ratios within 0.005 for equal and gives up after 100 improvements.)
+// The search starts at the ratio of some cycle. It looks for longest paths, with weights of cycles less that
+// ratio for every turn passed. A path that returns to its start is a cycle with a higher ratio, and the
+// search continues with this ratio until there is no such cycle (E. Lawler, Combinatorial Optimization, 1976,
+// §3.13, with cycles in place of bisection). All numbers are whole, so that the last ratio is exactly the
+// maximum. (Boost's Howard iteration takes ratios within 0.005 for equal and gives up after 100
+// improvements.)
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,12 +36,12 @@ constexpr std::array kServingUnits{StepUnit::matrix, StepUnit::lds, StepUnit::me
 
 constexpr std::size_t unit_index(StepUnit unit) { return static_cast<std::size_t>(unit); }
 
-// Issues and beginnings of service of a turn, numbered so that what happens within a turn goes up.
+// Nodes for issue and for the beginning of service in a turn, numbered so that edges within a turn go up.
 class TimeGraph {
  public:
   TimeGraph(const KStep& step, const StepOrder& order);
 
-  // The cycle of the highest ratio; empty if it is `start`.
+  // The cycle of the highest ratio; empty if that is `start`.
   std::vector<std::int32_t> highest(Ratio& start) const;
 
   std::int32_t instruction(std::int32_t node) const { return instructions_[static_cast<std::size_t>(node)]; }
@@ -63,8 +64,8 @@ class TimeGraph {
   std::size_t waves_ = 1;
   std::vector<std::int32_t> instructions_;  // by node
   std::vector<std::int32_t> issues_;        // nodes, by slot
-  std::vector<std::int32_t> serves_;        // nodes, by slot; the same where there is no queue
-  std::vector<TimeEdge> edges_;             // of a turn first, by `from`
+  std::vector<std::int32_t> serves_;        // nodes, by slot; equal to issues_ without a queue
+  std::vector<TimeEdge> edges_;             // edges within a turn first, by `from`
 };
 
 TimeGraph::TimeGraph(const KStep& step, const StepOrder& order)
@@ -136,7 +137,7 @@ void TimeGraph::add_dependences(const KStep& step) {
   }
 }
 
-// A cycle of edges by which nodes were raised, as edges; such a cycle raises without end.
+// A cycle of the edges that raised nodes, as edges; such a cycle raises its nodes without end.
 std::vector<std::int32_t> TimeGraph::rising_cycle(const std::vector<std::int32_t>& parents) const {
   std::vector<std::int32_t> seen(parents.size(), -1);
   for (std::size_t begin = 0; begin < parents.size(); ++begin) {
@@ -200,7 +201,7 @@ struct Limit {
   std::array<double, kStepUnits> busy{};
 };
 
-// What the busiest unit and the issue of a wave take: cycles of the graph too.
+// The limit of the busiest unit and of the issue of a wave; both are cycles of the graph too.
 Limit busiest(const KStep& step) {
   Limit limit;
   std::array<std::int64_t, kStepUnits> busy{};

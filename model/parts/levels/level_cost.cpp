@@ -16,7 +16,7 @@ namespace {
 
 using Part = std::pair<const char*, double>;
 
-// Parts side by side (overlapped), or the first three in turn beside the port (serial).
+// Combines parts: side by side (overlapped), or the first three in turn beside the port (serial).
 LevelCost combined(Pipeline pipeline, Part matrix, Part vector, Part lds, Part port) {
   LevelCost cost;
   if (pipeline == Pipeline::serial) {
@@ -33,16 +33,16 @@ LevelCost combined(Pipeline pipeline, Part matrix, Part vector, Part lds, Part p
   return cost;
 }
 
-// Of the waves (or groups) of the fullest SIMD, one after the other.
+// Matrix cycles of the waves (or groups) of the fullest SIMD, one after the other.
 double matrix_clk(const Gpu& gpu, const Levels& levels) {
   double clk = 0;
   for (const WaveProduct& product : levels.products) clk += product.instructions() * product.clk_each;
-  // A group has a wave on every SIMD that it takes.
+  // A group has one wave on every SIMD that it uses.
   const std::int32_t simds = std::max(1, gpu.simds_per_cu / levels.waves_in_group);
   return clk * ceil_div(levels.waves.waves(), simds) / gpu.rate(levels.dtype).issue_efficiency;
 }
 
-// Bytes that wgmma instructions read: each its rows of A and its columns of B.
+// Bytes that wgmma instructions read: each reads its rows of A and its columns of B.
 double read_by_instructions(const WaveProduct& product, double e) {
   return static_cast<double>(product.instructions()) * (product.instruction.m + product.instruction.n) *
          product.instruction.k * e;
@@ -69,7 +69,7 @@ double lds_clk(const Gpu& gpu, const Levels& levels) {
   return bytes / gpu.lds_bytes_per_clk;
 }
 
-// Exponentials and other work on scores and results, as model/cost/attend_cost.hpp has it.
+// Exponentials and other vector work on scores and results, as in model/cost/attend_cost.hpp.
 double vector_clk(const Gpu& gpu, const Levels& levels) {
   if (levels.waves.loop == TileLoop::gemm) return 0;
   const WaveProduct& scores = levels.products.front();
@@ -83,8 +83,8 @@ double vector_clk(const Gpu& gpu, const Levels& levels) {
   return in_turn * (one_unit ? exponentials + plain : std::max(exponentials, plain));
 }
 
-// Bytes of operands of a step through the port towards L2. Through the cache every wave loads its own, and
-// those that share them find them in L1.
+// Operand bytes of a step through the port towards L2. Through the cache every wave loads its own operands;
+// waves with common operands find them in L1.
 double operand_bytes(const Levels& levels) {
   const MatmulTile& tile = levels.tile;
   const double e = bytes_of(levels.dtype);
@@ -111,7 +111,7 @@ LevelCost wave_cost(const Gpu& gpu, const KernelCosts& costs, const Levels& leve
                                costs.matmul_step_clk + operand_bytes(levels) / gpu.cu_l2_bytes_per_clk);
   Part matrix{"the matrix cores", matrix_clk(gpu, levels)};
   Part lds{"LDS", lds_clk(gpu, levels)};
-  if (levels.feed == Feed::by_copy_engine) {  // wgmma reads while it multiplies, whatever the pipeline
+  if (levels.feed == Feed::by_copy_engine) {  // wgmma reads while it multiplies, in every pipeline
     if (lds.second > matrix.second) matrix = {"operands of wgmma out of LDS", lds.second};
     lds.second = 0;
   }

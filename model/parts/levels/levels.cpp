@@ -14,8 +14,9 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kRegistersOfCounters = 24;  // as compilers report for such kernels besides the rest
-constexpr std::int32_t kPrefetchStages = 3;        // of the pass prefetch-block
+constexpr std::int32_t kRegistersOfCounters =
+    24;                                      // as compilers report for such kernels, without the other parts
+constexpr std::int32_t kPrefetchStages = 3;  // default of the pass prefetch-block
 
 WaveProduct product_of(const Gpu& gpu, DType dtype, std::string_view name, std::int32_t m, std::int32_t n,
                        std::int32_t k) {
@@ -27,11 +28,11 @@ WaveProduct product_of(const Gpu& gpu, DType dtype, std::string_view name, std::
   return product;
 }
 
-// K that one read of a wave brings of the rows of an instruction; of whole instructions.
+// K that one read of a wave covers, for the rows of an instruction; whole instructions.
 std::int32_t depth_of_read(const Gpu& gpu, const Levels& levels) {
   const MatrixInstruction& instruction = levels.products.front().instruction;
   const std::int32_t e = bytes_of(levels.dtype);
-  std::int32_t depth = instruction.k;  // wgmma reads itself
+  std::int32_t depth = instruction.k;  // wgmma reads LDS itself
   if (levels.feed == Feed::through_cache) depth = kBlockRowBytes / e;
   if (levels.feed == Feed::through_registers || levels.feed == Feed::by_copies) {
     depth = kBytesOfLane * gpu.lanes_per_wave / (instruction.m * e);
@@ -47,8 +48,8 @@ std::int32_t blocks_of(DType dtype, std::int32_t rows, std::int32_t cols) {
   return ceil_div(rows, kBlockRows) * ceil_div(cols * bytes_of(dtype), kBlockRowBytes);
 }
 
-// Stages in LDS, and the bytes that they, what stays there beside them, and a finished tile on its way out
-// take.
+// Sets the stages in LDS and their bytes, together with the bytes that stay beside them and a finished tile
+// on its way out.
 void place_stages(const Gpu& gpu, const KernelCosts& costs, double stage_bytes, double beside_bytes,
                   double out_bytes, Levels& levels) {
   const double room = gpu.lds_bytes_per_workgroup_max - beside_bytes;
@@ -130,7 +131,7 @@ double accumulator_words(const WaveProduct& product) {
          product.instruction.n;
 }
 
-// Two sets of the fragments of one read's depth, of `rows` rows altogether.
+// Two sets of fragments of one read's depth, for `rows` rows in total.
 std::int32_t fragment_words(const Gpu& gpu, const Levels& levels, const WaveProduct& product,
                             std::int32_t rows) {
   const std::int32_t depth = std::min(levels.read_depth, product.k);
@@ -170,7 +171,7 @@ double Levels::flops() const {
 Feed feed_of(const Gpu& gpu, DType dtype) {
   if (gpu.arch == "xe-hpc") return Feed::through_cache;
   if (!gpu.async_tile_copy) return Feed::through_registers;
-  const DType like = dtype == DType::fp64 ? dtype : DType::fp16;  // all but fp64 are fed alike
+  const DType like = dtype == DType::fp64 ? dtype : DType::fp16;  // all types but fp64 have the same feed
   const std::vector<MatrixInstruction> known = matrix_instructions(gpu.arch, like);
   return !known.empty() && known.front().from_lds ? Feed::by_copy_engine : Feed::by_copies;
 }
@@ -219,7 +220,7 @@ Levels lower_attend(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
   const WaveProduct& scores = levels.products.front();
   levels.read_depth = depth_of_read(gpu, levels);
   const double e = bytes_of(dtype);
-  const double block_bytes = tile.n * e * tile.k;  // of keys, and of values
+  const double block_bytes = tile.n * e * tile.k;  // of keys, and the same of values
   const double query_bytes = tile.m * e * tile.k;
   // wgmma reads queries from LDS as well.
   const bool queries_in_lds = levels.feed == Feed::by_copy_engine;
@@ -229,7 +230,7 @@ Levels lower_attend(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
   use.accumulators = per_lane(
       gpu, levels, accumulator_words(levels.products.front()) + accumulator_words(levels.products.back()));
   use.others = kRegistersOfCounters;
-  // Weights, in the type of the operands, become an operand of the second product.
+  // Weights, in the type of the operands, are an operand of the second product.
   use.fragments = per_lane(gpu, levels, scores.m * e * tile.n / 4);
   if (!queries_in_lds) use.fragments += per_lane(gpu, levels, scores.m * e * tile.k / 4);
   if (levels.feed == Feed::through_cache) {

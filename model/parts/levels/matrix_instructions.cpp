@@ -55,7 +55,7 @@ constexpr std::int64_t padded(std::int32_t value, std::int32_t to) {
   return std::int64_t{(value + to - 1) / to} * to;
 }
 
-// As little as a product of m × n needs.
+// The instruction with its n cut to the need of a product.
 MatrixInstruction cut_to(MatrixInstruction instruction, std::int32_t n) {
   if (instruction.n_step <= 0) return instruction;
   const std::int64_t instructions = (n + instruction.n - 1) / instruction.n;

@@ -10,7 +10,7 @@
 namespace tritax {
 
 struct KernelLevels {
-  std::string kernel;  // of the first with such tiles
+  std::string kernel;  // name of the first kernel with such tiles
   KernelProfile profile = KernelProfile::interpreter;
   DType dtype = DType::fp16;
   MatmulTile tile;
@@ -19,8 +19,8 @@ struct KernelLevels {
   std::string refusal;  // why there are none
 };
 
-// One row for each way in which kernels of the schedule multiply, in their order: type, tile, waves, pipeline
-// and profile. Empty: it multiplies nothing.
+// One row for each combination of type, tile, waves, pipeline and profile with which kernels of the schedule
+// multiply, in order of first use. Empty for a schedule without products.
 std::vector<KernelLevels> levels_of(const Schedule& schedule, const Machine& machine);
 
 }  // namespace tritax

@@ -79,8 +79,8 @@ void StepLines::add_loads(char a, std::int32_t a_edge, char b, std::int32_t b_ed
     kind = StepKind::prefetch;
     verb = "prefetch";
   }
-  // One for the whole workgroup is shared out among those who stand for its waves; so are prefetches, which
-  // L1 makes into one where waves ask for the same.
+  // One instruction for the whole workgroup is divided among the instructions of its waves. The same holds
+  // for prefetches, because L1 merges equal requests of several waves.
   const bool shared = levels_.feed == Feed::by_copy_engine || levels_.feed == Feed::through_cache;
   const auto add_operand = [&](char name, std::int32_t count, std::int32_t edge, Ids& loads) {
     const double operand = static_cast<double>(edge) * levels_.tile.k * bytes_of(levels_.dtype);

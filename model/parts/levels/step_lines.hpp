@@ -1,5 +1,5 @@
-// What the steps of matmul and attention are written down with: instructions, dependences, and how operands
-// come. Internal to model/parts/levels; k_step_of_tile.hpp says what it means.
+// Base class that writes down the steps of matmul and attention: instructions, dependences, and the arrival
+// of operands. Internal to model/parts/levels; k_step_of_tile.hpp explains the terms.
 #pragma once
 
 #include <cstdint>
@@ -24,14 +24,15 @@ class StepLines {
   void need(std::int32_t from, std::int32_t to, std::int32_t turns, std::int32_t cycles);
   void need_all(const Ids& from, std::int32_t to, std::int32_t turns);    // their results
   void follow_all(std::int32_t from, const Ids& to, std::int32_t turns);  // a barrier
-  // The last user of fragments, then the read that overwrites them.
+  // Dependence from the last user of fragments to the read that overwrites them.
   void guard(std::int32_t user, std::int32_t read, std::int32_t turns);
-  // Loads, copies or prefetches of both operands, A and B of a matmul.
+  // Loads, copies or prefetches of both operands; A and B of a matmul.
   void add_loads(char a, std::int32_t a_edge, char b, std::int32_t b_edge);
-  std::int32_t add_read(std::string name);  // out of LDS, or out of L1 through the cache
+  std::int32_t add_read(std::string name);  // from LDS, or from L1 through the cache
   void close_through_registers();
   void close_by_copies();
-  // Copies tell who multiplies through barriers in LDS that only they wait at, and are told so too.
+  // Copies and multiplying waves signal each other through barriers in LDS, at which only the waiting side
+  // stops.
   void close_by_copy_engine(const Ids& loads, const Ids& products);
   void close_through_cache(const Ids& prefetches, const std::vector<Ids>& reads);
 
@@ -39,7 +40,7 @@ class StepLines {
   const StepInstruction& at(std::int32_t id) const {
     return step_.instructions[static_cast<std::size_t>(id)];
   }
-  double read_bytes() const;  // of one add_read
+  double read_bytes() const;  // per add_read
   double lds_busy() const { return served_ * kBytesOfLane * gpu_.lanes_per_wave / gpu_.lds_bytes_per_clk; }
   double port_busy(double bytes) const { return served_ * bytes / gpu_.cu_l2_bytes_per_clk; }
 
@@ -47,24 +48,24 @@ class StepLines {
   const Levels& levels_;
   const KStepOptions& options_;
   KStep step_;
-  double served_ = 1;  // waves of the SIMDs that ask LDS and memory path for the same at a time
+  double served_ = 1;  // waves that request the same of LDS and memory path at the same time
   double memory_clk_ = 0;
-  Ids loads_a_;  // or copies, or prefetches
+  Ids loads_a_;  // loads, copies or prefetches
   Ids loads_b_;
   Ids writes_;
-  std::int32_t read_barrier_ = -1;  // behind which what was read may be overwritten
-  std::int32_t last_barrier_ = -1;  // behind which the next stage may be read
+  std::int32_t read_barrier_ = -1;  // behind this barrier, read fragments may be overwritten
+  std::int32_t last_barrier_ = -1;  // behind this barrier, the next stage may be read
   std::vector<Ids> reads_a_;        // by piece
   std::vector<Ids> reads_b_;
 };
 
-// The reads, first and last, that bring fragment `i` of `along`.
+// First and last read that bring fragment `i` of `along`.
 inline std::pair<std::int32_t, std::int32_t> bringing(std::int32_t i, std::int32_t along, std::size_t reads) {
   const auto count = static_cast<std::int32_t>(reads);
   return {i * count / along, ((i + 1) * count - 1) / along};
 }
 
-// Of levels of attention; k_step_of() asks for it.
+// Step of the levels of attention; called by k_step_of().
 KStep k_step_of_attention(const Gpu& gpu, const Levels& levels, const KStepOptions& options);
 
 }  // namespace tritax

@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kLeastWaveRows = 8;  // of a matrix instruction of Xe-HPC
+constexpr std::int32_t kLeastWaveRows = 8;  // rows of a matrix instruction of Xe-HPC
 
 std::int32_t waves_along_n(std::int32_t n, std::int32_t waves) {
   const auto most = static_cast<std::int32_t>(std::sqrt(static_cast<double>(waves)));

@@ -20,7 +20,7 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
   const GatherNodes nodes = gather_nodes(builder, machine, gather.gpus, [&](int rank) {
     return Rect{rank * rows, 0, rows, cols};
   });
-  // Who passes on what others have sent has to have done so before they send again.
+  // A rank that passes blocks on must finish this before the senders send again.
   const bool passes_on = nodes.passed >= 0;
   const std::int16_t arrived =
       passes_on ? builder.flags("arrived", library_channels(machine) * gather.gpus) : std::int16_t{-1};
@@ -45,8 +45,8 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
 }
 
 // A compute unit of the real kernel has the stores of a tile to all ranks in flight at once, in the given
-// order; a workgroup of a schedule has one. So workgroups start at different ranks, which gives the links the
-// same mix.
+// order; a workgroup of a schedule has one store in flight. So workgroups start at different ranks, which
+// gives the links the same mix.
 Schedule all_gather_schedule(const AllGather& gather, const GemmKnobs& knobs) {
   const std::int32_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kAllGatherTile;
   const std::int32_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kAllGatherTile;

@@ -15,19 +15,19 @@ struct AllGather {
   std::int64_t cols = 0;
   DType dtype = DType::fp16;
   int gpus = 2;
-  // What a workgroup stores to each peer before it waits for its next load; 0: what the machine's rate of
-  // remote stores was measured with.
+  // Bytes that a workgroup stores to each peer before it waits for its next load; 0: the value of the
+  // measurement behind the machine's rate of remote stores.
   std::int64_t posted_bytes_per_peer = 0;
 };
 
-// The vendor's collective kernel.
+// A schedule of the vendor's collective kernel.
 Schedule library_all_gather_schedule(const AllGather& gather, const Machine& machine);
 
-// Persistent push kernel of knobs.comm_cus workgroups a rank: workgroup p loads tiles p, p + n, … of its
-// shard and stores each to all ranks, itself included (ROCm/iris iris/ccl all_gather).
+// A persistent push kernel of knobs.comm_cus workgroups per rank: workgroup p loads tiles p, p + n, … of its
+// shard and stores each tile to all ranks, the own rank included (ROCm/iris iris/ccl all_gather).
 Schedule all_gather_schedule(const AllGather& gather, const GemmKnobs& knobs);
 
-// The workload as the rest of the program sees it.
+// The all-gather workload.
 const Workload& all_gather();
 
 }  // namespace tritax

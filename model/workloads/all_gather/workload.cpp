@@ -24,14 +24,14 @@ double shard_bytes(const AllGather& gather) {
   return static_cast<double>(gather.rows) * static_cast<double>(gather.cols) * bytes_of(gather.dtype);
 }
 
-// Own data and one slot a rank.
+// Own data and one slot per rank.
 void check_memory_of(const AllGather& gather, const Gpu& gpu) {
   check_memory("this scenario", shard_bytes(gather) * (gather.gpus + 1), gpu);
 }
 
-// Refuses all-gathers of more tiles than a schedule can reasonably hold.
+// Throws UserError for more tiles than a schedule can reasonably hold.
 void check_tiles(const AllGather& gather, const GemmKnobs& knobs) {
-  constexpr std::int64_t kMaxTiles = 1 << 18;  // of all ranks; each is one operation a rank
+  constexpr std::int64_t kMaxTiles = 1 << 18;  // of all ranks; each tile is one operation per rank
   const std::int64_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kAllGatherTile;
   const std::int64_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kAllGatherTile;
   const std::int64_t tiles =
@@ -43,7 +43,7 @@ void check_tiles(const AllGather& gather, const GemmKnobs& knobs) {
                   tile_rows, tile_cols, tiles));
 }
 
-// Refuses what a kernel posts where the machine does not say what to compare it with.
+// Throws UserError for posted bytes where the machine file has no measurement to compare with.
 void check_posts(const AllGather& gather, const Machine& machine) {
   if (gather.posted_bytes_per_peer == 0 || machine.gpu.post_ns > 0) return;
   throw UserError(
@@ -114,14 +114,14 @@ std::string size_text(const Problem& problem) {
                      name_of(static_cast<DType>(problem["dtype"])));
 }
 
-// Everybody first stores to the next rank.
+// Default: every rank first stores to the next rank.
 Values default_knobs(const Problem&, const Machine&) {
   Values knobs(kKnobs);
   knobs.assume("peer_order", static_cast<std::int64_t>(PeerOrder::rotated));
   return knobs;
 }
 
-// Workgroups from a few to one for each compute unit, crossed with the orders of peers.
+// Workgroups from a few to one per compute unit, crossed with the orders of peers.
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   constexpr std::array<std::int32_t, 8> kWorkgroups{8, 16, 32, 48, 64, 96, 128, 256};
   KnobSpace space;
@@ -144,7 +144,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
-// An all-gather of library_microbench.py.
+// Reads a row of library_microbench.py with an all-gather.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   constexpr std::int64_t cols = 256;
   constexpr std::int64_t row_bytes = 2 * cols;

@@ -1,9 +1,9 @@
-// Bulk-synchronous: a kernel that fetches what the other ranks have, then a GEMM in the same stream.
+// Bulk-synchronous: a kernel that fetches the other ranks' slices, then a GEMM in the same stream.
 //
 //   GATHER, Gc workgroups:  for blocks q, q+Gc, …: copy the block from its owner
 //   GEMM, G workgroups:     for t in p', p'+G, …: matmul (all of K); store C(t)
 //
-// The kernel boundary is the only order between them. Slices are there from the start, so nobody waits for a
+// The kernel boundary is the only order between them. Slices are there from the start, so no rank waits for a
 // peer.
 #include "model/workloads/all_gather_gemm/patterns.hpp"
 

@@ -1,13 +1,14 @@
-// Copy engine: the host lets copy engines fetch what the peers have, a piece of every peer at a time, and
-// launches a GEMM kernel for each piece; no compute unit copies anything, and no flag is raised.
+// Copy engine: copy engines fetch the peers' slices, one piece of every peer at a time, and the host launches
+// a GEMM kernel for each piece. No compute unit copies, and no flag is raised.
 //
 //   stream 0:      GEMM of the own slice
 //                  for pieces i:  wait for event i of all peers; GEMM of piece i of all peers
 //   stream 1 + p:  for pieces i:  copy piece i of peer p into A; record event i of p
 //
-// With A sharded by rows a kernel has the rows of C that its pieces give; along K it loads what the kernels
-// before it have left, and adds to it: in fp32 up to the last, for rounding each sum to the dtype of C would
-// cost digits. Slices are there from the start and nobody writes them, so nobody waits for a peer.
+// With A sharded by rows, a kernel computes the rows of C of its pieces. With A sharded along K, a kernel
+// loads the sums of earlier kernels and adds to them, in fp32 up to the last kernel, because rounding each
+// sum to the dtype of C costs digits. Slices are there from the start and are never overwritten, so no rank
+// waits for a peer.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace tritax {
 
 namespace {
 
-// Piece `i` of the slice of a rank, of whole tiles but for the last; empty behind that.
+// Piece `i` of the slice of a rank: whole tiles except in the last piece; empty beyond it.
 Rect piece_of_slice(const GatherDraft& draft, int rank, std::int32_t i) {
   Rect slice = slice_of(draft.problem, rank);
   const bool by_rows = draft.problem.sharding == Sharding::rows;
@@ -36,7 +37,7 @@ Rect piece_of_slice(const GatherDraft& draft, int rank, std::int32_t i) {
 
 bool is_empty(const Rect& rect) { return rect.rows == 0 || rect.cols == 0; }
 
-// Pieces `i` of all peers that have one.
+// Piece `i` of every peer that has one.
 std::vector<Piece> pieces_of_peers(const GatherDraft& draft, int rank, std::int32_t i) {
   std::vector<Piece> pieces;
   for (const int peer : peers_of(draft.knobs.peer_order, draft.ranks(), rank, 0)) {
@@ -46,7 +47,7 @@ std::vector<Piece> pieces_of_peers(const GatherDraft& draft, int rank, std::int3
   return pieces;
 }
 
-// Rows of C that a kernel works on, cut into those of its tiles.
+// Rows of C of a kernel, cut at the borders of tiles.
 std::vector<Rect> bands_of(const GatherDraft& draft, const std::vector<Piece>& pieces) {
   std::vector<Rect> rows;
   if (draft.problem.sharding == Sharding::k) {
@@ -63,7 +64,7 @@ std::vector<Rect> bands_of(const GatherDraft& draft, const std::vector<Piece>& p
   return bands;
 }
 
-// Where a kernel finds the sums of those before it, -1: nowhere, and where it leaves its own.
+// Buffers of the sums of earlier kernels (-1: none) and of the sums of this kernel.
 struct Sums {
   std::int16_t from = -1;
   std::int16_t to = -1;
@@ -108,7 +109,7 @@ std::int32_t gemm_kernel(GatherDraft& draft, int rank, const std::string& name,
   return id;
 }
 
-// What the engines of a rank fetch: piece by piece, a stream a peer.
+// Posts the copies of a rank: piece by piece, one stream per peer.
 void post_copies(GatherDraft& draft, int rank) {
   for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
     for (const Piece& piece : pieces_of_peers(draft, rank, i)) {
@@ -120,7 +121,7 @@ void post_copies(GatherDraft& draft, int rank) {
   }
 }
 
-// `partial`: where sums along K lie until the last kernel; -1 where every kernel has rows of its own.
+// `partial`: buffer of sums along K until the last kernel; -1 where every kernel has its own rows.
 void host_program_of(GatherDraft& draft, int rank, std::int16_t partial) {
   std::vector<std::vector<Piece>> fetched;
   for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
@@ -153,7 +154,7 @@ void host_program_of(GatherDraft& draft, int rank, std::int16_t partial) {
 
 namespace {
 
-// Along K every kernel has all tiles, and multiplies a piece of every peer into each.
+// Along K, every kernel multiplies a piece of every peer into every tile.
 void check_operations(const GatherDraft& draft) {
   const bool by_k = draft.problem.sharding == Sharding::k;
   const double kernels = by_k ? 1.0 + draft.knobs.chunks : 1;

@@ -23,7 +23,7 @@ std::vector<Piece> pieces_of(const AllGatherGemm& problem, const Rect& rect) {
   return pieces;
 }
 
-// Cuts K into blocks; along K none is of two ranks.
+// Cuts K into blocks; where A is sharded along K, no block belongs to two ranks.
 std::vector<Rect> ranges_of_k(const GatherDraft& draft) {
   const std::int32_t depth = draft.knobs.k_steps * draft.tile.k;
   std::vector<Rect> ranges;
@@ -37,7 +37,7 @@ std::vector<Rect> ranges_of_k(const GatherDraft& draft) {
   return ranges;
 }
 
-// Reorders blocks, given in the order of their owners, so that the owners come in turn.
+// Reorders blocks, given in the order of their owners, so that owners take turns.
 void take_turns(const GatherDraft& draft, std::int32_t row, std::vector<std::size_t>& places) {
   std::vector<std::vector<std::size_t>> by_owner(static_cast<std::size_t>(draft.ranks()));
   std::vector<int> owners;
@@ -172,8 +172,8 @@ std::int32_t tile_row(const GatherDraft& draft, int rank, std::int32_t w) {
   return (w + slice_of(draft.problem, rank).row / draft.tile.m) % draft.grid().rows;
 }
 
-// Group by group of rows, as the tiles are walked, block by block of K. Staggered: the owners take turns,
-// since workgroups begin at different ones.
+// One group of rows after the other, as tiles are walked, and block by block along K. Staggered: owners take
+// turns, because workgroups begin at different owners.
 std::vector<const Block*> blocks_to_fetch(const GatherDraft& draft, int rank, std::int32_t first,
                                           std::int32_t count) {
   std::vector<const Block*> found;
@@ -207,7 +207,7 @@ void fetch_block(GatherDraft& draft, int rank, const Block& block) {
 
 namespace {
 
-// Iterations of K from k_begin to k_end of a tile of C, block by block.
+// Iterations of K from k_begin to k_end of a tile of C, in one block.
 struct TileRange {
   Rect rect;
   std::int32_t k_begin = 0;
@@ -232,7 +232,7 @@ void multiply_blocks(GatherDraft& draft, int rank, const TileRange& range, std::
     std::int32_t end = parts[i].end;
     const std::int32_t arrivals = ready >= 0 ? providers(*parts[i].block, rank) : 0;
     if (arrivals > 0) draft.builder.wait(ready, parts[i].block->flag, arrivals, scope, draft.knobs.lock);
-    // What needs no waiting is one product.
+    // Blocks without waiting are one product.
     for (++i; i < parts.size() && parts[i].begin == end; ++i) {
       if (ready >= 0 && providers(*parts[i].block, rank) > 0) break;
       end = parts[i].end;

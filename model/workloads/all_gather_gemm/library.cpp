@@ -1,13 +1,12 @@
 // Library baseline: all-gather of the collective library, then the vendor's GEMM.
 //
-//   stream 0, ALL-GATHER, one workgroup a channel:  for peers, then here: copy chunks of the own shard -> its
-//   slot
-//                                                   tell all peers, wait for all peers
+//   stream 0, ALL-GATHER, one workgroup a channel:  for peers, then here: copy chunks of the own shard ->
+//                                                   its slot; tell all peers, wait for all peers
 //   stream 0, COPY, if A is sharded along K:        slots -> column slices of A
 //   stream 0, GEMM:                                 the vendor's kernel on all of A
 //
-// One host synchronisation at the end: a framework puts all of it into streams. Shards of rows are gathered
-// into their place; those along K need the copy, for a collective gathers contiguous blocks.
+// One host synchronisation at the end, because a framework puts all calls into streams. Shards of rows are
+// gathered in place. Shards along K need the copy, because a collective gathers contiguous blocks.
 #include <vector>
 
 #include "model/parts/library_gather.hpp"
@@ -18,7 +17,7 @@ namespace tritax {
 
 namespace {
 
-// Where a rank's shard comes to lie: in A, or in a slot of `gathered`.
+// Place of a rank's shard: in A, or in a slot of `gathered`.
 Rect slot_of(const AllGatherGemm& problem, int rank, bool in_place) {
   Rect slot = slice_of(problem, rank);
   if (in_place) return slot;
@@ -32,7 +31,8 @@ std::int32_t all_gather_kernel(GatherDraft& draft, int rank, std::int16_t shard,
   const bool in_place = gathered == draft.a;
   const Rect widest = slice_of(draft.problem, 0);
   const double bytes = static_cast<double>(widest.rows) * widest.cols * bytes_of(draft.problem.dtype);
-  const PeerOrder order = nodes.passed >= 0 ? PeerOrder::rotated : PeerOrder::fixed;  // nodes are alike then
+  const PeerOrder order =
+      nodes.passed >= 0 ? PeerOrder::rotated : PeerOrder::fixed;  // then all nodes have the same order
   const std::vector<int> peers = peers_of(order, draft.ranks(), rank, 0);
   return add_library_gather(draft.builder, draft.machine,
                             {"all_gather", rank, draft.ranks(), shard, gathered,

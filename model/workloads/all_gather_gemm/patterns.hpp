@@ -1,4 +1,4 @@
-// One builder a pattern; workload.cpp lists them. Each is called with checked knobs.
+// One builder per pattern; workload.cpp lists them. Builders expect checked knobs.
 #pragma once
 
 #include "model/parts/library_tile.hpp"
@@ -15,16 +15,17 @@ Schedule build_copy_engine(const AllGatherGemm& problem, const Machine& machine,
 Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& machine,
                                const GatherKnobs& knobs);
 
-// Whether in `push` some that send are sure to find no compute unit before those end who wait for them.
+// Whether `push` stalls: some sending workgroups certainly find no compute unit before the workgroups that
+// wait for them end.
 bool push_stalls(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
 
-// What a workgroup of the staged kernel needs, to multiply or to fetch.
+// Resources of a workgroup of the staged kernel, which multiplies or fetches.
 Resources staged_resources(const Machine& machine, DType dtype, const GatherKnobs& knobs);
 
-// The shortest time in which the links of a GPU bring what its tiles fetch in `pull`.
+// The shortest time in which the links of a GPU carry all fetches of its tiles in `pull`.
 double least_pull_ns(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
 
-// The tile of the library's GEMM, whatever the knobs say.
+// The tile of the library's GEMM, which does not depend on the knobs.
 LibraryTile tile_of_library(const AllGatherGemm& problem, const Machine& machine);
 
 }  // namespace tritax

@@ -1,9 +1,9 @@
-// All-gather + GEMM: C = A·B, A (M×K) sharded over the ranks, B (K×N) own on every rank; rank r ends with its
-// C_r = A·B_r (M×N).
+// All-gather + GEMM: C = A·B, with A (M×K) sharded over the ranks and an own B (K×N) on every rank; rank r
+// ends with its C_r = A·B_r (M×N).
 //
-// The first half of tensor parallelism with column-parallel weights, where A is sharded by rows (sequence
-// parallelism), and the workload of arXiv:2511.02168, where it is sharded along K. Every rank needs all of A:
-// it receives M·K·(W-1)/W elements.
+// With A sharded by rows (sequence parallelism), this is the first half of tensor parallelism with
+// column-parallel weights; with A sharded along K, it is the workload of arXiv:2511.02168. Every rank needs
+// all of A: it receives M·K·(W-1)/W elements.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr std::array<std::string_view, 2> kShardingNames{"rows", "k"};
 
 struct AllGatherGemm {
   std::int64_t m = 0;
-  std::int64_t n = 0;  // of one rank
+  std::int64_t n = 0;  // per rank
   std::int64_t k = 0;
   DType dtype = DType::fp16;  // of A, B and C; accumulation is fp32
   Sharding sharding = Sharding::rows;
@@ -30,10 +30,10 @@ struct AllGatherGemm {
 
 AllGatherGemm all_gather_gemm_of(const Problem& problem);
 
-// The part of A that a rank has at the start: rows or columns, as evenly as possible.
+// The rows or columns of A that a rank has at the start, split as evenly as possible.
 Rect slice_of(const AllGatherGemm& problem, int rank);
 
-// The workload as the rest of the program sees it.
+// The all-gather + GEMM workload.
 const Workload& all_gather_gemm();
 
 }  // namespace tritax

@@ -1,13 +1,13 @@
-// Pull: one kernel; every workgroup fetches what its tile needs from where it lies (arXiv:2511.02168;
+// Pull: one kernel; every workgroup fetches the blocks of its tile from their owners (arXiv:2511.02168;
 // ROCm/iris examples/14_all_gather_gemm/all_gather_gemm_pull.py).
 //
-//   G workgroups:  for t in p', p'+G, …:  for blocks, own first: copy the next block from its owner; matmul
-//   this one
+//   G workgroups:  for t in p', p'+G, …:  for blocks, own first: copy the next block from its owner;
+//                                         matmul this one
 //                                         store C(t)
 //
-// No flags and no second kernel, but each of the ceil(N / tile_n) tiles of a row fetches the same blocks
-// again. The kernels of Iris load remote operands straight into registers; here a workgroup copies them into
-// rows of its own, one block ahead of the product.
+// There are no flags and no second kernel, but each of the ceil(N / tile_n) tiles of a row fetches the same
+// blocks again. The kernels of Iris load remote operands straight into registers; here a workgroup copies
+// them to rows of its own, one block ahead of the product.
 #include <algorithm>
 
 #include "model/machine/topology.hpp"
@@ -17,11 +17,11 @@ namespace tritax {
 
 namespace {
 
-// The steps of one tile: what is multiplied where it lies, and what is fetched first.
+// One step of a tile: a product in place, or a product of fetched blocks.
 struct Step {
   Rect rect;  // of A
   bool fetched = false;
-  std::vector<Piece> pieces;  // if it is fetched
+  std::vector<Piece> pieces;  // pieces to fetch
 };
 
 std::vector<Step> steps_of(const GatherDraft& draft, int rank, std::int32_t row, std::int32_t workgroup) {
@@ -41,8 +41,8 @@ std::vector<Step> steps_of(const GatherDraft& draft, int rank, std::int32_t row,
   return steps;
 }
 
-// Into the rows of the workgroup, in the same columns. Also what the rank has itself, if the block is of
-// several.
+// Copies to the rows of the workgroup, in the same columns. Copies the rank's own pieces too, if several
+// ranks have pieces of the block.
 void fetch(GatherDraft& draft, int rank, const Step& step, std::int16_t fetched, std::int32_t first_row) {
   for (const Piece& piece : step.pieces) {
     const Rect to{first_row + piece.rect.row - step.rect.row, piece.rect.col, piece.rect.rows,
@@ -51,7 +51,7 @@ void fetch(GatherDraft& draft, int rank, const Step& step, std::int16_t fetched,
   }
 }
 
-// The first step from `from` on that is fetched; the number of steps if there is none.
+// The first step from `from` on that fetches; the number of steps if there is none.
 std::size_t next_fetched(const std::vector<Step>& steps, std::size_t from) {
   while (from < steps.size() && !steps[from].fetched) ++from;
   return from;
@@ -61,7 +61,7 @@ void compute(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgrou
   const Rect c = draft.gemm_tile(rank, t);
   const std::int32_t rows = workgroup * draft.tile.m;
   const std::vector<Step> steps = steps_of(draft, rank, c.row / draft.tile.m, workgroup);
-  std::size_t issued = 0;  // steps before it are on their way
+  std::size_t issued = 0;  // earlier steps are on their way
   const auto issue = [&](std::size_t step) {
     for (; issued <= step; ++issued) {
       if (steps[issued].fetched) fetch(draft, rank, steps[issued], fetched, rows);
@@ -71,9 +71,9 @@ void compute(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgrou
     if (issued <= i) issue(i);
     const std::size_t next = next_fetched(steps, i + 1);
     if (next < steps.size()) {
-      issue(next);  // which waits for the copy before it
+      issue(next);  // waits for the copy before it
     } else if (steps[i].fetched) {
-      draft.builder.barrier();  // the last one is there once all waves have met behind it
+      draft.builder.barrier();  // the last copy is complete once all waves have met here
     }
     Rect rect = c;
     if (steps[i].fetched) rect.row = rows;
@@ -85,7 +85,7 @@ void compute(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgrou
 
 }  // namespace
 
-// Every tile fetches the rows or columns of A that peers have, at no more than the raw rates of links.
+// Every tile fetches the peers' rows or columns of A, at most at the raw rates of links.
 double least_pull_ns(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
   if (problem.gpus == 1) return 0;
   const Topology topology = build_topology(machine, problem.gpus);

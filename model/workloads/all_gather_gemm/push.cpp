@@ -1,14 +1,14 @@
-// Push: a kernel that sends the own slice to all peers, and a GEMM beside it that waits for what it
-// multiplies (arXiv:2511.02168; ROCm/iris examples/14_all_gather_gemm/all_gather_gemm_push.py, where both are
-// in one stream).
+// Push: a kernel sends the own slice to all peers, and a GEMM beside it waits for the blocks that it
+// multiplies (arXiv:2511.02168; ROCm/iris examples/14_all_gather_gemm/all_gather_gemm_push.py, with both
+// kernels in one stream).
 //
 //   stream 1, PUSH, Gc workgroups:  for own blocks q, q+Gc, …: for peers: copy the block -> peer;
 //                                                              ready[block] += 1 there (system scope)
 //   stream 0, GEMM, Gg workgroups:  for t in p', p'+Gg, …: for blocks, own first: wait ready[block]; matmul
 //                                                          store C(t)
 //
-// Blocks arrive in their place in A, so that nothing is copied twice. A split with which some that send are
-// sure to find no compute unit before those end who wait for them is refused (push_stalls()).
+// Blocks arrive at their place in A, so that no block is copied twice. A split is refused if some sending
+// workgroups certainly find no compute unit before the workgroups that wait for them end (push_stalls()).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,14 +22,14 @@ namespace tritax {
 
 namespace {
 
-// What a rank sends: the pieces of the blocks that it owns.
+// A piece that a rank sends, of a block.
 struct Sent {
   Piece piece;
   std::int32_t flag = 0;
 };
 
-// In the order in which the tiles of the rank that comes to these rows or columns first, the one before, want
-// them: so every rank does the same.
+// Pieces in the order in which the tiles of the previous rank need them, which is the first rank to reach
+// these rows or columns. Every rank uses the same order.
 std::vector<Sent> own_pieces(const GatherDraft& draft, int rank) {
   std::vector<Sent> sent;
   const int reader = (rank + draft.ranks() - 1) % draft.ranks();
@@ -54,19 +54,19 @@ Resources push_resources(const Gpu& gpu, const GatherKnobs& knobs) {
 
 std::int64_t count_of(std::int64_t parts_of, std::int64_t size) { return (parts_of + size - 1) / size; }
 
-// Whether every workgroup that multiplies has tiles that wait for peers.
+// Whether every multiplying workgroup has tiles that wait for peers.
 bool all_wait(const AllGatherGemm& problem, const GatherKnobs& knobs, std::int64_t workgroups) {
-  if (knobs.sharing != ProductSharing::tiles) return false;  // not looked into
+  if (knobs.sharing != ProductSharing::tiles) return false;  // not examined
   const std::int64_t columns = count_of(problem.n, knobs.tile_n);
   const std::int64_t tiles = count_of(problem.m, knobs.tile_m) * columns;
   if (problem.sharding == Sharding::k) return tiles >= workgroups;
-  // The own rows are a range of the walk, with groups at its ends that have others too; the tiles of a
-  // workgroup begin before `workgroups` and end as near to the end of the walk.
+  // The own rows are a range of the walk; groups at its ends contain other rows too. The tiles of a workgroup
+  // begin within the first `workgroups` tiles and end within the last `workgroups` tiles of the walk.
   const std::int64_t own = count_of(tiles, problem.gpus) + 2 * std::max(1, knobs.group_m) * columns;
   return tiles - 2 * workgroups >= own;
 }
 
-// Whether every workgroup that sends has something to send, on the rank that has least.
+// Whether every sending workgroup has pieces to send, on the rank with the fewest pieces.
 bool all_send(const AllGatherGemm& problem, const GatherKnobs& knobs, std::int64_t workgroups) {
   const Rect slice = slice_of(problem, problem.gpus - 1);
   const std::int64_t depth = std::int64_t{knobs.k_steps} * knobs.tile_k;

@@ -1,12 +1,12 @@
-// Staged fetchers: one kernel, dispatched in order; in every stage a few workgroups fetch blocks and one
-// workgroup a tile waits for them (ROCm/iris iris/ops/all_gather_matmul_hbm_buffer.py).
+// Staged fetchers: one kernel, dispatched in order. In every stage a few workgroups fetch blocks, and one
+// workgroup per tile waits for them (ROCm/iris iris/ops/all_gather_matmul_hbm_buffer.py).
 //
 //   grid:   fetch stage 0 | tiles of stage 0 | fetch stage 1 | tiles of stage 1 | …
 //   fetch:  for blocks of the stage f, f+F, …: copy the block from its owner; signal ready[block] (gpu scope)
 //   tile:   for blocks, own first: wait ready[block]; matmul;  store C(t)
 //
-// A stage is a part of the rows of C tiles. Progress relies on the order of dispatch: those who fetch for a
-// stage come before those who wait for it.
+// A stage is a part of the rows of C tiles. Progress relies on the order of dispatch: the fetching workgroups
+// of a stage come before its waiting workgroups.
 #include <algorithm>
 
 #include "model/workloads/all_gather_gemm/patterns.hpp"
@@ -43,7 +43,7 @@ void add_fetchers(GatherDraft& draft, int rank, std::int32_t kernel, const Stage
   }
 }
 
-// Tiles of the stage, group by group of its rows.
+// Adds the tiles of the stage, group by group of its rows.
 void add_tiles(GatherDraft& draft, int rank, std::int32_t kernel, const Stage& stage, std::int16_t ready) {
   const TileGrid grid{stage.count, draft.grid().cols};
   for (std::int32_t t = 0; t < grid.count(); ++t) {

@@ -1,4 +1,4 @@
-// All-gather + GEMM as the rest of the program sees it: its fields, knobs and patterns.
+// All-gather + GEMM as a workload: fields, knobs and patterns.
 
 #include <fmt/format.h>
 
@@ -86,8 +86,8 @@ GemmShape shape_of(const Problem& problem) {
   return {gemm.m, gemm.n, gemm.k, gemm.dtype};
 }
 
-// An upper bound on the operations, before anyone allocates them: every tile multiplies and waits for every
-// block, every block is copied and announced once, or, pulled, for every tile.
+// An upper bound on the number of operations, before they are allocated: every tile multiplies and waits for
+// every block; every block is copied and announced once, or, with pull, once per tile.
 void check_size(const AllGatherGemm& gemm, const GatherKnobs& knobs) {
   const auto pieces = [](std::int64_t size, std::int64_t piece) {
     return std::ceil(static_cast<double>(size) / static_cast<double>(piece));
@@ -204,7 +204,7 @@ Values default_knobs(const Problem& problem, const Machine& machine) {
   return knobs;
 }
 
-// An axis of numbers near each other, from its usual value on; those above `most` are left out.
+// An axis of neighbouring numbers, with the usual value first and without values above `most`.
 Axis number_axis(std::string_view column, std::initializer_list<std::int64_t> values, std::int64_t usual,
                  std::int64_t most) {
   Axis axis;
@@ -218,15 +218,15 @@ Axis number_axis(std::string_view column, std::initializer_list<std::int64_t> va
   return axis;
 }
 
-// Fetchers take turns with the tiles, so that any number goes with all compute units. Few, some and many are
-// tried with every tile.
+// Fetchers take turns with the tiles, so that any number of fetchers goes with all compute units. Few, some
+// and many are tried with every tile.
 Axis fetcher_axis(const Machine& machine) {
   Axis axis = number_axis("comm_cus", {4, 8, 16, 32, 52, 64, 96, 128}, 32, machine.gpu.cu_count());
   for (std::size_t i = 1; i < axis.values.size(); i += 2) axis.coarse.push_back(i);
   return axis;
 }
 
-// Leaves out the splits with which a push stalls, by the tile and the block.
+// Leaves out splits with which a push stalls, by tile and block.
 void leave_out_stalls(KnobSpace& space, const Problem& problem, const Machine& machine) {
   for (Axis& axis : space.axes) {
     if (axis.name != "split") continue;
@@ -277,8 +277,8 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
   return std::max(gemm_ns, least_pull_ns(all_gather_gemm_of(problem), machine, given));
 }
 
-// all_gather_gemm.py: the whole program on the host's clock, or the product alone, launched as a graph,
-// between two events.
+// Reads a row of all_gather_gemm.py: the whole program on the host's clock, or the product alone, launched as
+// a graph, between two events.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   if (!is_of_program(line, all_gather_gemm(), true)) return std::nullopt;
   const std::string_view form = kProgramForms[line.choice("form", kProgramForms)];

@@ -11,9 +11,9 @@ namespace {
 struct Shot {
   std::vector<Rect> pieces;
   std::int32_t workgroups = 1;
-  std::int16_t slots = -1;    // pushed: of each source, all of the matrix
-  std::int16_t arrived = -1;  // pushed: one a piece
-  std::int16_t ready = -1;    // pulled: (workgroup, rank)
+  std::int16_t slots = -1;    // push: the whole matrix per source
+  std::int16_t arrived = -1;  // push: one per piece
+  std::int16_t ready = -1;    // pull: (workgroup, rank)
 };
 
 Rect slot_of(const SumDraft& draft, int source, Rect rect) {

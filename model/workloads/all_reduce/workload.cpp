@@ -1,9 +1,9 @@
 // All-reduce alone.
 //
 //   library   the vendor's kernel: model/parts/library_collectives.hpp
-//   one-shot  every GPU adds up everything itself: one_shot.hpp
-//   two-shot  model/parts/sum_patterns.hpp: pieces go to their owner, whose sum goes to all
-//   ring      the same: every piece goes once around all GPUs, the last of which stores the sum to all
+//   one-shot  every GPU adds up the whole sum itself: one_shot.hpp
+//   two-shot  model/parts/sum_patterns.hpp: pieces go to their owner, and the owner's sum goes to all
+//   ring      model/parts/sum_patterns.hpp: every piece visits all GPUs; the last one stores the sum to all
 #include "model/workloads/all_reduce/workload.hpp"
 
 #include <array>
@@ -37,7 +37,7 @@ const std::array<Spec, 12> kKnobs{{
     collective_knob("host_barriers"),
 }};
 
-// A matrix is one array here and is cut as its sides allow. `copies`: buffers of its size that a GPU needs.
+// The matrix is one array and is cut along its sides. `copies`: buffers of this size that a GPU needs.
 SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machine& machine,
                   const Values& values, double copies) {
   const Collective collective = collective_of(problem);

@@ -1,4 +1,4 @@
-// All-reduce with what follows it in a transformer's layer: model/parts/norm_rows.hpp.
+// All-reduce with the following steps of a transformer's layer: model/parts/norm_rows.hpp.
 //
 //   library   the vendor's all-reduce, then a kernel that adds the residual and normalises
 //   one-shot  one kernel: every GPU adds up its rows from slots or from its peers, and normalises them
@@ -31,7 +31,7 @@ const std::array<Spec, 10> kKnobs{{
     collective_knob("host_barriers"),
 }};
 
-// `slots`: elements of those of a GPU, for summands that come from its peers.
+// `slots`: elements per GPU of the slots for the peers' summands.
 SumDraft draft_of_norm(std::string_view pattern, const Problem& problem, const Machine& machine,
                        const Values& values, double slots) {
   const Collective collective = collective_of(problem);

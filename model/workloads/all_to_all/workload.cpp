@@ -1,4 +1,4 @@
-// All-to-all alone. B(s, r): the block that rank s has for rank r.
+// All-to-all alone. B(s, r): the block of rank s for rank r.
 //
 //   library, a channel:    model/parts/library_gather.hpp
 //   direct, G workgroups:  exchange arrivals: memory of all may be written, or read
@@ -45,9 +45,9 @@ struct Draft {
   SumKnobs knobs;
   ScheduleBuilder builder;
   std::int16_t own = -1;
-  std::int16_t received = -1;  // of each source, the block for the rank, one below the other
-  std::int16_t opened = -1;    // (workgroup, rank), where no host keeps runs apart
-  std::int16_t arrived = -1;   // the same, for the end
+  std::int16_t received = -1;  // by source: the block for the rank, one below the other
+  std::int16_t opened = -1;    // (workgroup, rank), where no host separates runs
+  std::int16_t arrived = -1;   // (workgroup, rank), for the end
 
   int ranks() const { return collective.gpus; }
   std::vector<int> peers_of(int rank, std::int32_t workgroup) const {
@@ -100,14 +100,14 @@ void exchange(Draft& draft, int rank, std::int32_t workgroup, std::int16_t flags
                     draft.knobs.lock);
 }
 
-// A piece of the block that `from` has for `to`.
+// A piece of the block of rank `from` for rank `to`.
 struct Piece {
-  Rect rect;  // of `own` there
+  Rect rect;  // of `own` at `from`
   int from = 0;
   int to = 0;
 };
 
-// Those that a rank moves, the one that crosses no link last.
+// Pieces that a rank moves; pieces that cross no link come last.
 std::vector<Piece> pieces_of(const Draft& draft, int rank) {
   const bool pushed = draft.knobs.transport == Transport::push;
   const TileIndex size = piece_size(draft.knobs);

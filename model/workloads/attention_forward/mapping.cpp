@@ -65,7 +65,7 @@ std::string fault_of_aiter(const AttentionGrid& grid) {
 
 std::int64_t remapped(std::int64_t p, std::int64_t n, std::int64_t dies) {
   const std::int64_t most = (n + dies - 1) / dies;
-  const std::int64_t full = n % dies == 0 ? dies : n % dies;  // dies that have so many
+  const std::int64_t full = n % dies == 0 ? dies : n % dies;  // dies with the larger share
   const std::int64_t x = p % dies, l = p / dies;
   return x < full ? x * most + l : full * most + (x - full) * (most - 1) + l;
 }

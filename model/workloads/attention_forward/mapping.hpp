@@ -1,21 +1,21 @@
-// Which tile of attention a workgroup computes: the order in which a grid goes through query blocks, heads
-// and batches, and with it which die works on which head (arXiv:2511.02132 §3, §4).
+// The attention tile of each workgroup: the order in which a grid goes through query blocks, heads and
+// batches, and so the die that works on each head (arXiv:2511.02132 §3, §4).
 //
-// Workgroup w goes to die x = w mod X and is the (w div X)-th there. With H query heads, G of them to a head
-// of keys, N query blocks a head, B batches (all divisions of integers):
+// Workgroup w runs on die x = w mod X, as its (w div X)-th workgroup. There are H query heads, G of them per
+// head of keys, N query blocks per head, and B batches (all divisions are integer divisions):
 //
 //   naive block-first     head = w mod H; block = (w div H) mod N; batch = w div (H N)
-//   swizzled block-first  the same with head = remap(w mod H; H, X), so that a die gets heads in a row
+//   swizzled block-first  the same with head = remap(w mod H; H, X), so that a die gets consecutive heads
 //   naive head-first      block = w mod N; head = (w div N) mod H; batch = w div (H N)
-//   swizzled head-first   every die one head after the other; by its form:
+//   swizzled head-first   every die takes one head after the other; by form:
 //     clean  c = H/X; p = w div X: batch = p div (c N), r = p mod (c N); head = x c + r div N;
 //            block = r mod N
 //     paper  Fig. 11: u = w div B; s = X N; head = (u mod X) c + u div s; block = (u mod s) div X;
-//            batch = (w div (N H)) mod B: twice the same tiles if there is more than one batch
-//     aiter  `remap_workgroup_spatial` of ROCm/aiter (pull request 3936), heads of keys x, x + X, … to die x,
-//            query blocks before the query heads that share one; it loses tiles outside its domain
+//            batch = (w div (N H)) mod B: computes tiles twice if there is more than one batch
+//     aiter  `remap_workgroup_spatial` of ROCm/aiter (pull request 3936): heads of keys x, x + X, … on die x,
+//            query blocks before the query heads that share a head; loses tiles outside its domain
 //
-// A form outside of its domain is refused: what it computes would be wrong.
+// A form outside its domain is refused, because its results would be wrong.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ struct AttentionGrid {
   std::int64_t batch = 1;
   std::int64_t heads = 1;     // of queries
   std::int64_t kv_heads = 1;  // of keys and values; divides heads
-  std::int64_t blocks = 1;    // of queries, a head
+  std::int64_t blocks = 1;    // of queries, per head
   std::int64_t dies = 1;
 
   std::int64_t tiles() const { return batch * heads * blocks; }
@@ -49,14 +49,15 @@ struct AttentionTile {
   friend bool operator==(const AttentionTile&, const AttentionTile&) = default;
 };
 
-// Of 0 … n-1 dealt out in turn to `dies`, the number that die p mod dies has as its (p div dies)-th if each
-// has numbers in a row: a bijection for every n.
+// Numbers 0 … n-1 are dealt out in turn to `dies`. Returns the number that die p mod dies gets as its (p div
+// dies)-th if every die has consecutive numbers instead: a bijection for every n.
 std::int64_t remapped(std::int64_t p, std::int64_t n, std::int64_t dies);
 
-// Why the form gives some tiles twice and others never; empty if it gives each once.
+// The reason why the form gives some tiles twice and others never; empty if it gives each tile once.
 std::string fault_of_mapping(Mapping mapping, HeadFirstForm form, const AttentionGrid& grid);
 
-// Of a sound mapping; what it gives of others is what the listing of that form would compute.
+// The tile of a workgroup, for a sound mapping. For other mappings, the tile that the published listing
+// computes.
 AttentionTile tile_of_workgroup(Mapping mapping, HeadFirstForm form, const AttentionGrid& grid,
                                 std::int64_t workgroup);
 

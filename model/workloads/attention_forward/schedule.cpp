@@ -12,11 +12,11 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kOpsOfTile = 8;  // ranges of keys, where so many can be scheduled
+constexpr std::int64_t kOpsOfTile = 8;  // ranges of keys, where a schedule can hold as many
 
 std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Keys of one operation: whole blocks.
+// Keys per operation: whole blocks.
 std::int64_t keys_of_op(const AttentionProblem& problem, const AttentionGrid& grid, std::int64_t block) {
   const std::int64_t room = static_cast<std::int64_t>(kMostScheduled / 2) / grid.tiles() - 1;
   const std::int64_t ops = std::clamp<std::int64_t>(room, 1, kOpsOfTile);
@@ -89,7 +89,7 @@ void check_problem(const AttentionProblem& problem, const AttentionGrid& grid, c
       grid.blocks, grid.heads, grid.batch, kMaxOperations));
 }
 
-// As many as are resident together.
+// As many workgroups as are resident together.
 std::int64_t persistent_workgroups(const Gpu& gpu, const Resources& resources, std::int64_t tiles) {
   return std::min<std::int64_t>(tiles, std::int64_t{gpu.cu_count()} * residents_at_most(gpu, resources));
 }

@@ -1,5 +1,5 @@
-// Attention, forward, on one GPU: one kernel whose workgroups have a tile of queries each. Its patterns
-// differ in nothing but which workgroup has which tile (mapping.hpp), and so in what each die's L2 holds.
+// Forward attention on one GPU: one kernel; each workgroup has a tile of queries. Patterns differ only in the
+// tile of each workgroup (mapping.hpp), and so in the contents of each die's L2.
 #include "model/workloads/attention_forward/workload.hpp"
 
 #include <fmt/format.h>
@@ -20,8 +20,8 @@ namespace tritax {
 namespace {
 
 constexpr std::int64_t kMaxBatch = 4096;
-constexpr std::int64_t kMaxProblems = 65536;              // batch × heads, each a reference of its own
-constexpr std::int64_t kMaxRows = std::int64_t{1} << 29;  // of a buffer, with room for a tile
+constexpr std::int64_t kMaxProblems = 65536;              // batch × heads; each is a separate reference
+constexpr std::int64_t kMaxRows = std::int64_t{1} << 29;  // rows of a buffer, with room for a tile
 
 const std::array<Spec, 7> kFields{{
     {.name = "context",
@@ -134,8 +134,8 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
-// Rows of backend_hip/baselines/attention.py, replayed graphs: a vendor's kernel, whose grid is taken to have
-// one head after the other.
+// Reads rows of backend_hip/baselines/attention.py with replayed graphs: a vendor's kernel. Its grid is
+// assumed to take one head after the other.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   if (!is_of_program(line, attention(), true)) return std::nullopt;
   if (kProgramForms[line.choice("form", kProgramForms)] != "library") return std::nullopt;

@@ -1,4 +1,4 @@
-// Attention on one GPU, forward, as the rest of the program sees it.
+// The workload of forward attention on one GPU.
 #pragma once
 
 #include "model/workload/workload.hpp"

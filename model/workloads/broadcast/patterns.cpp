@@ -41,7 +41,7 @@ void run(BroadcastDraft& draft, int rank, const Graph& kernels) {
   host_program(draft.builder, rank, draft.knobs, kernels);
 }
 
-// The other side of a direct broadcast: one workgroup that tells and waits.
+// The receiving side of a direct broadcast, or the root of a pull: one workgroup that signals and waits.
 void add_other_side(BroadcastDraft& draft, int rank, const std::vector<int>& told, std::int16_t tells,
                     std::int16_t waits, std::int32_t count) {
   if (!draft.opens()) return run(draft, rank, {});
@@ -100,8 +100,8 @@ namespace {
 
 struct Scattered {
   std::int16_t opened = -1;   // one, at the root
-  std::int16_t arrived = -1;  // one a piece
-  std::int16_t done = -1;     // (workgroup, rank), among those that are not the root
+  std::int16_t arrived = -1;  // one per piece
+  std::int16_t done = -1;     // (workgroup, rank), among all ranks but the root
 };
 
 // Pieces go to the peers in turn.

@@ -1,4 +1,4 @@
-// The patterns of a broadcast, which work in place: rank 0, the root, has the data, and all others get them.
+// The patterns of a broadcast, in place: rank 0, the root, has the data, and all other ranks receive them.
 //
 //   library         model/parts/library_collectives.hpp
 //   direct, pushed  root, G workgroups:     wait until all peers have opened their memory
@@ -10,10 +10,10 @@
 //                                           done += 1 at the root
 //   scatter-gather  root, G workgroups:     as direct, each piece to one peer; arrived[piece] += 1 there
 //                   others, G workgroups:   for the own pieces: wait; load; for other peers: store there
-//                                           exchange arrivals with the counterparts at those
+//                                           exchange arrivals with the counterparts at the other peers
 //
-// Direct, the root sends everything to everybody, (W-1) times; scattered, once, over all of its links, and
-// the peers' links do the rest.
+// With direct patterns, the root sends all data to every peer, (W-1) times. With scatter-gather, the root
+// sends all data once, over all of its links, and the links of the peers carry the rest.
 #pragma once
 
 #include "model/parts/collectives.hpp"
@@ -35,7 +35,7 @@ struct BroadcastDraft {
   std::int32_t workgroups = 1;  // G
 
   int ranks() const { return collective.gpus; }
-  // Whether flags keep runs apart, not the host.
+  // Whether flags, not the host, separate runs.
   bool opens() const { return !knobs.host_barriers; }
 };
 

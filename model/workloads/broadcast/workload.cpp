@@ -1,4 +1,4 @@
-// Broadcast as the rest of the program sees it: its fields, knobs and patterns.
+// Broadcast as a workload: fields, knobs and patterns.
 #include "model/workloads/broadcast/workload.hpp"
 
 #include <array>
@@ -83,7 +83,7 @@ const std::array<Pattern, 3> kPatterns{{
      .build = build_scatter_gather},
 }};
 
-// What everybody gets, as bus bandwidths count it.
+// Bytes that every rank receives, as bus bandwidths count them.
 Work work(const Problem& problem) {
   const Collective collective = collective_of(problem);
   return {.bytes_per_gpu = collective.bytes(), .peers = collective.gpus - 1};

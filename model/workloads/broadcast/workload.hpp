@@ -4,7 +4,7 @@
 
 namespace tritax {
 
-// Broadcast alone, in place: every GPU ends with the matrix of rows × cols that GPU 0 has.
+// Broadcast alone, in place: every GPU ends with the matrix of rows × cols of GPU 0.
 const Workload& broadcast();
 
 }  // namespace tritax

@@ -1,13 +1,13 @@
-// r own rank, C workgroups, p one of them.
+// Patterns of dispatch and combine. r own rank, C workgroups, p one of them.
 //
 //   library, dispatch:         SORT: copy tokens -> sorted by the GPU they go to; the library's all-to-all
 //            combine:          one workgroup tells all that the run before is over, and waits for all; the
-//                              all-to-all; SUM: a workgroup per token adds up what has come
+//                              all-to-all; SUM: a workgroup per token adds up the arrived rows
 //   direct, dispatch, pushed:  for tokens p, p+C, …, for their GPUs: copy -> there; exchange arrivals
 //                     pulled:  exchange arrivals: all have begun; for tokens of all: copy -> here; exchange
-//           combine, pushed:   for rows p, p+C, …: copy -> back at the source; arrived[r] += 1 there; wait
-//           until
-//                              all workgroups of all ranks have; for own tokens p, p+C, …: add up; store
+//           combine, pushed:   for rows p, p+C, …: copy -> back at the source; arrived[r] += 1 there;
+//                              wait until all workgroups of all ranks have signalled; for own tokens
+//                              p, p+C, …: add up; store
 //                    pulled:   exchange arrivals: all have begun; for own tokens: load a row where it is; add
 //                              the others where they are; store; exchange arrivals
 #include "model/workloads/expert_exchange/patterns.hpp"

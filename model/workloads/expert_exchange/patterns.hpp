@@ -1,8 +1,8 @@
-// Dispatch or combine of a layer of experts that are shared by the GPUs, alone.
+// Dispatch or combine alone, for a layer of experts that GPUs share.
 //
 // Dispatch: every token goes once to each GPU that has experts of its choice. Combine: every token gets the
-// sum of what these GPUs have for it, one row each, as after a sum over the experts of a GPU. Who needs an
-// expert is known beforehand; that GPUs first tell each other how many tokens come is left out.
+// sum of one row from each of these GPUs, as after a sum over the experts of a GPU. The routing is known
+// beforehand; the exchange of token counts is left out.
 #pragma once
 
 #include "model/machine/machine.hpp"

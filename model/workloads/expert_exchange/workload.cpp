@@ -71,7 +71,7 @@ const std::array<Pattern, 2> kPatterns{{
      .build = build_checked<build_expert_direct>},
 }};
 
-// Rows of other GPUs and of the own one, as published bandwidths count them.
+// Rows of other GPUs and of the own GPU, as published bandwidths count them.
 Work work(const Problem& problem) {
   const ExpertExchange exchange = expert_exchange_of(problem);
   const Routes routes(exchange.routing);

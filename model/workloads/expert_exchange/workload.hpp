@@ -4,7 +4,7 @@
 
 namespace tritax {
 
-// The exchange of tokens with experts alone: dispatch, or combine. Uneven, as tokens are routed.
+// The exchange of tokens with experts alone: dispatch, or combine. Uneven, because tokens are routed.
 const Workload& expert_exchange();
 
 }  // namespace tritax

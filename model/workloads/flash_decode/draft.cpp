@@ -41,7 +41,7 @@ FlashDecode flash_decode_of(const Problem& problem) {
 
 DecodeKnobs decode_knobs_of(const Values& values, const FlashDecode& problem) {
   DecodeKnobs knobs;
-  // No split is without a key.
+  // Every split has at least one key.
   knobs.splits = static_cast<std::int32_t>(std::min(values["splits"], problem.keys));
   knobs.tile = {kDecodeRows, static_cast<std::int32_t>(values["block"]),
                 static_cast<std::int32_t>(problem.depth), static_cast<std::int32_t>(values["waves"]),
@@ -86,7 +86,7 @@ void DecodeDraft::add_buffers() {
   builder.input(builder.whole(v_));
 }
 
-// Of every sequence and KV head: its query heads against the keys of all GPUs.
+// For every sequence and KV head: its query heads against the keys of all GPUs.
 void DecodeDraft::expect_results() {
   const auto depth = static_cast<std::int32_t>(problem.depth);
   const auto group = static_cast<std::int32_t>(problem.heads / problem.kv_heads);

@@ -1,20 +1,21 @@
-// What the patterns of flash decode share: buffers, the kernels of one decode step, and its host program.
+// Common parts of the patterns of flash decode: buffers, the kernels of one decode step, and the host
+// program.
 //
-// Every sequence has one new token, with `heads` query heads of d columns; `kv_heads` heads of keys and
-// values serve heads/kv_heads of them each (grouped-query attention). A GPU holds `keys` keys and values of
-// every sequence, and all query heads. The kernels of a step (ROCm/iris examples/13_flash_decode):
+// Every sequence has one new token, with `heads` query heads of d columns. Each of the `kv_heads` heads of
+// keys and values serves heads/kv_heads query heads (grouped-query attention). A GPU holds `keys` keys and
+// values of every sequence, and all query heads. The kernels of a step (ROCm/iris examples/13_flash_decode):
 //
 //   SPLIT     a workgroup per (sequence, up to 16 query heads of one KV head, split): attend to 1/splits of
 //             the own keys; store the partial: results | log-sum-exps
 //   COMBINE   a workgroup per (sequence, head): combine the partials of all splits; store one
-//   exchange  what a pattern is about: partials of all GPUs -> `gathered`
+//   exchange  differs between patterns: partials of all GPUs -> `gathered`
 //   MERGE     a workgroup per (sequence, head): combine the partials of all GPUs; store the result
 //
-// Partials are fp32: a log-sum-exp in 16 bits would cost the third digit of every weight.
+// Partials are fp32: a 16-bit log-sum-exp loses the third digit of every weight.
 //
-// Several steps run one after the other, with flags of their own and no barrier between: nobody writes where
-// a peer may still read what came in the step before, because SPLIT of every GPU *opens* its buffer to its
-// peers, and they wait for that before they store.
+// Several steps run one after the other, with their own flags and without a barrier in between. SPLIT of
+// every GPU *opens* the GPU's buffer to its peers, and peers wait for that before they store. So no GPU
+// writes where a peer may still read the data of the step before.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ struct FlashDecode {
   std::int64_t heads = 1;
   std::int64_t kv_heads = 1;
   std::int64_t depth = 128;
-  std::int64_t keys = 1;  // of one GPU, of every sequence
+  std::int64_t keys = 1;  // per GPU and sequence
   DType dtype = DType::fp16;
   int gpus = 1;
 };
@@ -50,15 +51,16 @@ struct DecodeKnobs {
 };
 DecodeKnobs decode_knobs_of(const Values& values, const FlashDecode& problem);
 
-// Rows of queries of a tile: what the smallest matrix instruction takes.
+// Query rows per tile: the rows of the smallest matrix instruction.
 inline constexpr std::int32_t kDecodeRows = 16;
 
-// Of SPLIT, queries in registers. Throws UserError that names the knob if it does not fit a compute unit.
+// Resources of SPLIT, with queries in registers. Throws UserError that names the knob if the tile does not
+// fit a compute unit.
 Resources decode_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
 
 class DecodeDraft {
  public:
-  // Adds buffers, inputs and what must come out. Throws UserError for what is too large.
+  // Adds buffers, inputs and expected results. Throws UserError for too large problems.
   DecodeDraft(std::string_view pattern, const FlashDecode& problem, const Machine& machine,
               const DecodeKnobs& knobs);
 
@@ -75,22 +77,22 @@ class DecodeDraft {
     return rect;
   }
 
-  // Kernels of a rank; each gives its number.
+  // Each adds a kernel of a rank and returns its number.
   std::int32_t add_split(int rank);
-  // `end`: what the workgroup of row `of` does with the partial in its accumulator.
+  // `end`: adds the use of the partial that the workgroup of row `of` has in its accumulator.
   template <typename End>
   std::int32_t add_combine(int rank, std::string_view name, End end);
-  // `begin`: what the workgroup of row `of` does before it combines the partial of `source`.
+  // `begin`: adds the operations of the workgroup of row `of` before it combines the partial of `source`.
   template <typename Begin>
   std::int32_t add_merge(int rank, std::string_view name, Begin begin);
-  // A workgroup per destination copies the whole shard there, and ends with `end`.
+  // One workgroup per destination copies the whole shard to the destination, and ends with `end`.
   template <typename End>
   std::int32_t add_push(int rank, End end);
 
-  // A workgroup of a later kernel of the stream waits until all peers have begun the step; adds nothing
-  // where hosts keep steps apart.
+  // A workgroup of a later kernel of the stream waits until all peers have begun the step. Adds nothing where
+  // hosts separate steps.
   void await_opened();
-  // Flags of a step, before its kernels.
+  // Adds the flags of a step; call it before adding the step's kernels.
   void begin_step(bool opens);
 
   // Host program of a step.
@@ -102,7 +104,7 @@ class DecodeDraft {
   const Machine& machine;
   DecodeKnobs knobs;
   ScheduleBuilder builder;
-  std::int16_t partials = -1;  // of splits
+  std::int16_t partials = -1;  // of all splits
   std::int16_t local = -1;     // of this GPU
   std::int16_t gathered = -1;  // of all GPUs; with one GPU `local`
 

@@ -1,5 +1,5 @@
-// The patterns of flash decode: how the partials of every GPU come to all others (ROCm/iris
-// examples/13_flash_decode and the branches before it). r own rank, W ranks, b sequence, h head.
+// The patterns of flash decode: the exchange of every GPU's partials (ROCm/iris examples/13_flash_decode and
+// the branches before it). r own rank, W ranks, b sequence, h head.
 #include "model/workloads/flash_decode/patterns.hpp"
 
 #include "model/parts/kernels.hpp"
@@ -9,7 +9,7 @@ namespace tritax {
 
 namespace {
 
-// COMBINE into `local`; its first workgroup waits for what later kernels of the stream rely on.
+// COMBINE into `local`; its first workgroup waits for the openings that later kernels of the stream rely on.
 std::int32_t add_local_combine(DecodeDraft& draft, int rank) {
   return draft.add_combine(rank, "combine", [&draft, rank](std::int32_t of) {
     draft.builder.store(draft.local, draft.partial(0, of), rank);
@@ -53,7 +53,7 @@ Schedule build_decode_library(const FlashDecode& problem, const Machine& machine
       draft.launch(rank, add_local_combine(draft, rank));
       if (draft.sends()) {
         const PeerOrder order =
-            nodes.passed >= 0 ? PeerOrder::rotated : PeerOrder::fixed;  // nodes are alike then
+            nodes.passed >= 0 ? PeerOrder::rotated : PeerOrder::fixed;  // then all nodes have the same order
         const std::vector<int> peers = peers_of(order, draft.ranks(), rank, 0);
         const std::int32_t gather = add_library_gather(
             draft.builder, machine,
@@ -77,7 +77,7 @@ Schedule build_decode_unfused(const FlashDecode& problem, const Machine& machine
   DecodeDraft draft("unfused", problem, machine, knobs);
   begin_run(draft);
   for (std::int32_t step = 0; step < knobs.steps; ++step) {
-    draft.begin_step(false);  // the barriers keep steps apart
+    draft.begin_step(false);  // host barriers separate steps
     const std::int16_t arrived = draft.sends() ? draft.builder.flags("arrived", 1) : std::int16_t{-1};
     for (int rank = 0; rank < draft.ranks(); ++rank) {
       draft.launch(rank, draft.add_split(rank));
@@ -97,7 +97,7 @@ Schedule build_decode_unfused(const FlashDecode& problem, const Machine& machine
 }
 
 //   stream 0: SPLIT, COMBINE, PUSH as above without its wait,
-//             MERGE (b, h): for s = 0 … W-1: wait arrived[s]; combine what s has sent; store
+//             MERGE (b, h): for s = 0 … W-1: wait arrived[s]; combine the partial of s; store
 Schedule build_decode_fused_wait(const FlashDecode& problem, const Machine& machine,
                                  const DecodeKnobs& knobs) {
   DecodeDraft draft("fused-wait", problem, machine, knobs);
@@ -123,7 +123,7 @@ Schedule build_decode_fused_wait(const FlashDecode& problem, const Machine& mach
 
 //   stream 0: SPLIT,
 //             COMBINE AND PUSH (b, h): combine; for d = 0 … W-1: store -> rank d; arrived[r, b, h] = 1 there
-//             WAIT AND MERGE (b, h):   for s = 0 … W-1: wait arrived[s, b, h]; combine what s has sent; store
+//             WAIT AND MERGE (b, h):   for s = 0 … W-1: wait arrived[s, b, h]; combine partial of s; store
 Schedule build_decode_fully_fused(const FlashDecode& problem, const Machine& machine,
                                   const DecodeKnobs& knobs) {
   DecodeDraft draft("fully-fused", problem, machine, knobs);

@@ -4,7 +4,7 @@
 
 namespace tritax {
 
-// How the partials of a GPU come to all others; each pattern stands in its function in patterns.cpp.
+// One builder per exchange of partials between GPUs; patterns.cpp describes each pattern at its function.
 Schedule build_decode_library(const FlashDecode& problem, const Machine& machine, const DecodeKnobs& knobs);
 Schedule build_decode_unfused(const FlashDecode& problem, const Machine& machine, const DecodeKnobs& knobs);
 Schedule build_decode_fused_wait(const FlashDecode& problem, const Machine& machine,

@@ -25,7 +25,7 @@ constexpr std::int64_t kMaxSplits = 1024;
 constexpr std::int64_t kMaxBlock = 512;
 constexpr std::int64_t kMaxSteps = 64;
 constexpr std::int64_t kMaxCall = 10000;
-// Splits that a search tries at first; 32 is what ROCm/iris has.
+// Splits that a search tries at first; 32 is the value of ROCm/iris.
 constexpr std::array<std::int64_t, 8> kSplits{1, 2, 4, 8, 16, 32, 64, 128};
 constexpr std::int64_t kUsualSplits = 32;
 
@@ -169,7 +169,7 @@ bool fits(const FlashDecode& decode, const Values& values, const Gpu& gpu) {
   }
 }
 
-// The most keys a block that fit.
+// The largest number of keys per block that fits.
 Values default_knobs(const Problem& problem, const Machine& machine) {
   Values values(kKnobs);
   const FlashDecode decode = flash_decode_of(problem);
@@ -179,7 +179,7 @@ Values default_knobs(const Problem& problem, const Machine& machine) {
   return values;
 }
 
-// Splits decide most: all are tried at first. The rest is tried around the best of them.
+// Splits have the largest effect: all are tried at first. Other knobs are tried around the best splits.
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space;
   space.base = default_knobs(problem, machine).with(pins);
@@ -213,11 +213,11 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
-// Keys and values come from memory once, whatever else happens.
+// Keys and values come from memory once in every case.
 double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values& values) {
   const FlashDecode decode = flash_decode_of(problem);
   decode_resources(machine.gpu, decode.dtype,
-                   decode_knobs_of(values, decode).tile);  // refuses what does not fit
+                   decode_knobs_of(values, decode).tile);  // throws where the tile does not fit
   const double bytes = 2.0 * static_cast<double>(decode.batch * decode.keys) *
                        static_cast<double>(decode.kv_heads * decode.depth) * bytes_of(decode.dtype);
   return machine.host.launch_latency_ns + bytes / machine.gpu.hbm_gb_per_s;

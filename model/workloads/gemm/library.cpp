@@ -1,5 +1,5 @@
-// Library baseline: the vendor's GEMM, with the tile and the parts of K that it picks. Products of fp8 leave
-// it in bf16.
+// Library baseline: the vendor's GEMM, with the tile and the parts of K that the library picks. Products of
+// fp8 leave the GEMM in bf16.
 #include "model/parts/library_gemm.hpp"
 
 #include "model/workloads/gemm/patterns.hpp"

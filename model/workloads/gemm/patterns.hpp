@@ -1,4 +1,4 @@
-// A GEMM on one GPU, C = A·B, by how its products are shared out among workgroups.
+// A GEMM on one GPU, C = A·B: one pattern per way to share its products out among workgroups.
 //
 // Every hand-written pattern is one plan of model/parts/shared_gemm.hpp.
 #pragma once
@@ -13,30 +13,30 @@
 
 namespace tritax {
 
-// Among how many workgroups composable_kernel's policies split: the grid, or, as its source at one time had
-// it, as many as there are split tiles, so that nothing is split along K.
+// Number of workgroups among which composable_kernel's policies split: the grid, or, as in one version of its
+// source, the number of split tiles, so that nothing is split along K.
 enum class Sharers : std::uint8_t { grid, tiles };
 inline constexpr std::array<std::string_view, 2> kSharersNames{"grid", "tiles"};
 
 struct StreamKnobs : GemmKnobs {
-  std::int32_t grid = 0;  // workgroups that run at once; 0: one for each compute unit
+  std::int32_t grid = 0;  // resident workgroups; 0: one per compute unit
   std::int32_t split = 2;
   std::int32_t policy = 2;
   Sharers sharers = Sharers::grid;
   Fixup fixup = Fixup::partials;
-  std::int32_t groups = 8;  // CUTLASS 3.x: at most
+  std::int32_t groups = 8;  // CUTLASS 3.x: at most this many groups
 };
 
-// What a GPU holds of a kernel of that tile.
+// Room of a GPU for a kernel with this tile.
 struct Room {
   std::int64_t units = 1;
-  std::int64_t occupancy = 1;  // workgroups of a compute unit
+  std::int64_t occupancy = 1;  // workgroups per compute unit
   std::int64_t most() const { return units * occupancy; }
 };
 
 Schedule build_gemm_library(const GemmShape& gemm, const Machine& machine, const StreamKnobs& knobs);
 
-// The workload as the rest of the program sees it.
+// The GEMM workload.
 const Workload& gemm();
 
 }  // namespace tritax

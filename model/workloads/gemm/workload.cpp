@@ -1,4 +1,4 @@
-// A GEMM on one GPU as the rest of the program sees it: its fields, knobs and patterns.
+// A GEMM on one GPU as a workload: fields, knobs and patterns.
 
 #include <fmt/format.h>
 
@@ -167,8 +167,9 @@ GemmPlan plan_policy(const TiledGemm& gemm, const Room& room, const StreamKnobs&
           whole ? GridForm::dispatched : GridForm::persistent, grid, Fixup::atomics};
 }
 
-// An upper bound on the operations, before anyone allocates them: a part is multiplied and stored; of those
-// that are not whole tiles it is announced, waited for and added, and pieces of C are cleared and rounded.
+// An upper bound on the number of operations, before they are allocated: a part is multiplied and stored.
+// Parts that are not whole tiles are announced, waited for and added, and pieces of C are cleared and
+// rounded.
 void check_size(const GemmPlan& plan, const StreamKnobs& knobs) {
   const auto tiles = static_cast<double>(plan.split.gemm.tiles);
   const double pieces = std::ceil(knobs.tile_m * knobs.tile_n / static_cast<double>(kMostOfReducer)) + 1;
@@ -299,7 +300,7 @@ std::string left_out(const Pattern&, const Spec& knob, const Machine& machine) {
 
 bool splits_tiles(const Pattern& pattern) { return pattern.uses("fixup") || pattern.uses("policy"); }
 
-// What the lambdas of a space know; they may outlive the machine that it was made for.
+// Data of a space's lambdas, which may outlive the machine of the space.
 struct SpaceContext {
   GemmShape gemm;
   Machine machine;
@@ -309,7 +310,8 @@ struct SpaceContext {
 };
 using Context = std::shared_ptr<const SpaceContext>;
 
-// As many workgroups as compute units, or fewer by eighths; two for each; and so many a tile.
+// As many workgroups as compute units, or fewer by eighths; two per compute unit; and one or several per
+// tile.
 Axis grid_axis(const Context& context, bool splits) {
   Axis axis;
   axis.name = "grid";
@@ -335,7 +337,7 @@ Axis grid_axis(const Context& context, bool splits) {
   return axis;
 }
 
-// Parts that have at least an iteration, and no more of them than fill a few rounds.
+// Numbers of parts with at least one iteration each, up to a few rounds of workgroups.
 Axis split_axis(const Context& context) {
   constexpr std::int64_t kMostRounds = 4;
   Axis axis;
@@ -356,7 +358,7 @@ Axis split_axis(const Context& context) {
   return axis;
 }
 
-// Grids with workgroups that would have nothing, and policies that split the same, are one.
+// Merges equal values: grids with idle workgroups, and policies that split in the same way.
 void settle_shares(const SpaceContext& context, const Pattern& pattern, const Values& pins, Values& knobs) {
   const TiledGemm gemm = context.tiles(knobs);
   if (pattern.uses("grid") && !pins.given("grid")) {

@@ -1,13 +1,12 @@
-// Fused atomics: every workgroup adds the tiles that it computes onto the sum at every rank (ROCm/iris ex.
-// 08).
+// Fused atomics: every workgroup adds its computed tiles onto the sum on every rank (ROCm/iris ex. 08).
 //
 //   G workgroups:  for t in p', p'+G, …: store zeros -> own sum(t)
 //                  exchange arrivals with the counterparts of all peers: they have the same tiles
 //                  for t in p', p'+G, …: matmul; for ranks: atomic add onto sum(t) there
 //                  exchange arrivals
 //
-// The order of the summands is free, and each rounds to the dtype of C; fp8, which no GPU adds, is summed in
-// fp32 and a second kernel rounds it.
+// The order of the summands is free, and each addition rounds to the dtype of C. No GPU adds fp8, so its sums
+// are fp32, and a second kernel rounds them.
 #include <algorithm>
 
 #include "model/workloads/gemm_all_reduce/patterns.hpp"

@@ -1,4 +1,4 @@
-// One-shot: every rank adds up all of C itself, tile by tile, in the kernel that multiplies.
+// One-shot: every rank adds up all of C itself, tile by tile, in the multiplying kernel.
 //
 //   G workgroups:  for t in p', p'+G, …:
 //     push:  matmul; for peers: store -> own slot(t) there; arrived[t] += 1 there
@@ -6,8 +6,8 @@
 //     pull:  matmul; store partial(t); for peers: arrived[t] += 1 there
 //            wait arrived[t]; for peers: reduce partial(t) there; store C(t)           (ROCm/iris ex. 09)
 //
-// One step where two-shot has two, for W/2 times the bytes: for small C. The wait stands in the loop; what is
-// waited for left the peers in the same round, so that it is short if all began together.
+// One step instead of two, for W/2 times the bytes: for small C. The wait is in the loop; the awaited tile
+// left the peers in the same round, so that the wait is short if all ranks began together.
 #include <vector>
 
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
@@ -17,7 +17,7 @@ namespace tritax {
 namespace {
 
 struct Shot {
-  std::int16_t slots = -1;  // pushed: of each source, all of C
+  std::int16_t slots = -1;  // push: all of C per source
   std::int16_t arrived = -1;
 };
 

@@ -1,4 +1,4 @@
-// GEMM + all-reduce as the rest of the program sees it: its fields, knobs and patterns.
+// GEMM + all-reduce as a workload: fields, knobs and patterns.
 
 #include <fmt/format.h>
 
@@ -65,7 +65,7 @@ PartialSums sums_of(const Problem& problem, const Values& knobs) {
   return partial_sums_of(problem, static_cast<Blocks>(knobs["owners"]));
 }
 
-// The product alone, which no owner changes.
+// The product alone, which does not depend on owners.
 PartialSums product_of(const Problem& problem) { return partial_sums_of(problem, Blocks::rows); }
 
 constexpr std::int64_t kFewRowsOfOwner = 64;  // the smallest side of usual tiles
@@ -76,7 +76,7 @@ bool allows(const Problem& problem, Blocks owners) {
 
 using Builder = Schedule (*)(const PartialSums&, const Machine&, const SumKnobs&);
 
-// Partial sums of all of C, and slots of the same size; `everything`: slots of all GPUs.
+// Memory for partial sums of all of C, and slots of the same size; `everything`: slots of all GPUs.
 void check_all(const Problem& problem, const Machine& machine, const Values& values, bool everything) {
   const double copies = everything && problem.gpus() > 2 ? problem.gpus() : 2;
   check_partial_sums(sums_of(problem, values), machine, sum_knobs_of(values), copies);
@@ -193,7 +193,7 @@ const std::array<Pattern, 9> kPatterns{{
 }};
 
 void complete(Problem& problem, const FieldPlace& place) {
-  // Some cut of C must do for owners.
+  // At least one cut of C must give every GPU a part.
   require_parts(problem, place, problem["m"] >= problem["n"] ? "m" : "n");
 }
 
@@ -201,7 +201,7 @@ Work work(const Problem& problem) { return product_work(product_of(problem)); }
 
 std::string size_text(const Problem& problem) { return product_text(problem); }
 
-// Owners of columns where there are fewer rows than GPUs.
+// Owners have columns where there are fewer rows than GPUs.
 Values default_knobs(const Problem& problem, const Machine& machine) {
   Values knobs = default_sum_knobs(Values(kKnobs), product_of(problem), machine);
   if (!allows(problem, Blocks::rows)) knobs.assume("owners", static_cast<std::int64_t>(Blocks::columns));
@@ -216,7 +216,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
     if (allows(problem, blocks)) owners.push_back(static_cast<std::int64_t>(blocks));
   }
   Axis axis = column_axis("owners", owners);
-  // Owners of a few rows each cut C into slivers, whatever the tile: both cuts are tried with every tile.
+  // Owners with a few rows each cut C into slivers, whatever the tile: both cuts are tried with every tile.
   if (owners.size() > 1 && problem["m"] < kFewRowsOfOwner * problem.gpus()) {
     axis.start = 1;
     axis.coarse = {0, 1};
@@ -229,7 +229,7 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
   return sum_bound_ns(pattern, product_of(problem), machine, knobs);
 }
 
-// gemm_all_reduce.py: the whole program on the host's clock.
+// Reads a row of gemm_all_reduce.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   return library_program(line, gemm_all_reduce());
 }

@@ -9,8 +9,8 @@ namespace {
 
 struct FusedNorm {
   NormRows norm;
-  std::int16_t slots = -1;    // pushed: of each source, all of C
-  std::int16_t arrived = -1;  // one a row of tiles
+  std::int16_t slots = -1;    // push: all of C per source
+  std::int16_t arrived = -1;  // one per row of tiles
   std::int32_t workgroups = 1;
   std::vector<SumTile> tiles;
 };
@@ -22,7 +22,7 @@ FusedNorm plan_of(SumDraft& draft) {
   plan.norm = add_norm(draft);
   plan.tiles = whole_tiles(draft);
   plan.workgroups = all_cus(draft.machine.gpu, draft.knobs.gemm_cus);
-  // Without peers too the rows go through memory: a tile is no whole row.
+  // Rows go through memory without peers too, because a tile is not a whole row.
   draft.partial = draft.builder.buffer({"partial", draft.wire_dtype(), m, n, draft.tile.m, draft.tile.n});
   plan.arrived = draft.builder.flags("arrived", ceil_div(m, draft.tile.m));
   if (draft.sends() && draft.knobs.transport == Transport::push) {

@@ -1,5 +1,5 @@
-// One kernel that multiplies, sums up in one shot and normalises. It replaces the GEMM kernel, so that
-// nothing but the launch of that is left:
+// One kernel that multiplies, sums up in one shot and normalises. It is the GEMM kernel itself, so that its
+// launch is the only one:
 //
 //   G workgroups:  for t in p', p'+G, …:
 //     push:  matmul; store partial(t); for peers: store -> slot(t) there
@@ -9,7 +9,7 @@
 //                   reduce partial; for peers: reduce their slot (pull: their partial sums)
 //                   store C; rms_norm; store normed
 //
-// What anybody waits for has been sent before it waits itself, so that nobody waits in vain.
+// Every workgroup sends all data that others wait for before it waits itself, so that no wait is endless.
 #pragma once
 
 #include "model/parts/norm_rows.hpp"

@@ -1,7 +1,7 @@
-// GEMM + all-reduce with what follows it in a transformer's layer: model/parts/norm_rows.hpp.
+// GEMM + all-reduce with the following steps of a transformer's layer: model/parts/norm_rows.hpp.
 //
 //   library   the vendor's GEMM and all-reduce, then a kernel that adds the residual and normalises
-//   one-shot  a GEMM kernel, behind it one that sums up rows in one shot and normalises them
+//   one-shot  a GEMM kernel, then a kernel that sums up rows in one shot and normalises them
 //   fused     all of it in one kernel: fused.hpp
 #include "model/workloads/gemm_all_reduce_norm/workload.hpp"
 
@@ -57,7 +57,7 @@ PartialSums sums_of(const Problem& problem) {
   return partial_sums_of(problem, rows ? Blocks::rows : Blocks::columns);
 }
 
-// `sums_bytes`: of what a rank needs for sums, beside C.
+// `sums_bytes`: bytes per rank for sums, beside C.
 void check_all_of_norm(const Problem& problem, const Machine& machine, const Values& values,
                        double sums_bytes) {
   const PartialSums sums = sums_of(problem);
@@ -66,7 +66,7 @@ void check_all_of_norm(const Problem& problem, const Machine& machine, const Val
   check_norm_rows(problem["m"], problem.gpus(), "m");
 }
 
-// Slots for what comes from the peers, and the parts where the library splits K.
+// Slots for the peers' sums, and the parts where the library splits K.
 double sums_bytes_of_library(const PartialSums& sums, const Machine& machine) {
   const LibraryTile library = library_sum_tile(sums, machine);
   const Rect widest = block_of(sums, 0);
@@ -76,7 +76,7 @@ double sums_bytes_of_library(const PartialSums& sums, const Machine& machine) {
   return slots * bytes_of(product_dtype(sums.dtype)) + parts * bytes_of(library.part_dtype);
 }
 
-// The own partial sums, which rows come out of on one GPU too, and slots of all GPUs where they are pushed.
+// The own partial sums, which hold the rows on one GPU too, and slots of all GPUs with push.
 double sums_bytes_of_shots(const PartialSums& sums, const Values& values) {
   const bool slots = sums.gpus > 1 && static_cast<Transport>(values["transport"]) == Transport::push;
   const double matrices = 1.0 + (slots ? sums.gpus : 0);

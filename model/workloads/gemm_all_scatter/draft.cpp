@@ -17,7 +17,7 @@ std::int32_t columns_of(const GemmAllScatter& workload, int rank) {
   return static_cast<std::int32_t>(owned_columns(workload, rank).size());
 }
 
-// What a workgroup sends at a time.
+// Rows and columns that a workgroup sends at a time.
 TileIndex comm_tile(const PatternDraft& draft) {
   const GemmKnobs& knobs = draft.knobs;
   return {knobs.comm_tile_m > 0 ? knobs.comm_tile_m : draft.tile.m,
@@ -47,7 +47,7 @@ PatternDraft::PatternDraft(std::string_view pattern, const GemmAllScatter& workl
   c = builder.buffer({"C", workload.dtype, m, n, tile.m, tile.n});
   builder.result(c);
   builder.expect_column_blocks(a, b, c);
-  // A tile is computed, stored, announced, waited for and sent to every peer, in as many pieces as it is cut.
+  // A tile is computed, stored, announced, waited for and sent to every peer, in pieces.
   const std::int64_t piece_m = knobs.comm_tile_m > 0 ? std::min(knobs.comm_tile_m, tile.m) : tile.m;
   const std::int64_t piece_n = knobs.comm_tile_n > 0 ? std::min(knobs.comm_tile_n, tile.n) : tile.n;
   const std::int64_t pieces = std::int64_t{tile.m} * tile.n / (piece_m * piece_n);

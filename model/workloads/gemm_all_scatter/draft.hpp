@@ -1,8 +1,8 @@
-// What the patterns of this workload share: buffers, the GEMM tile loop and communication items.
+// Common parts of the patterns of this workload: buffers, the GEMM tile loop and communication items.
 //
 // A pattern file creates a `PatternDraft`, adds kernels for every rank with the functions below or with the
-// builder itself, and ends with `host_program` (model/parts/kernels.hpp). Roles: r own rank, W ranks, T GEMM
-// tiles of a rank, p workgroup number.
+// builder itself, and ends with `host_program` (model/parts/kernels.hpp). Notation: r own rank, W ranks, T
+// GEMM tiles per rank, p workgroup number.
 #pragma once
 
 #include <functional>
@@ -14,8 +14,8 @@
 
 namespace tritax {
 
-// A schedule in the making. Buffers: A (M × K) and B (K × widest column block) are inputs, C (M × N) is the
-// result.
+// A schedule under construction. Buffers: A (M × K) and B (K × widest column block) are inputs, C (M × N) is
+// the result.
 struct PatternDraft {
   // Checks that the GEMM tile fits a compute unit and creates the buffers.
   PatternDraft(std::string_view pattern, const GemmAllScatter& workload, const Machine& machine,
@@ -41,36 +41,37 @@ struct PatternDraft {
   TileGrid gemm_grid(int rank) const;
   // Rectangle of C that tile t (in walk order) of `rank` covers; ragged at the lower and right edges.
   Rect gemm_tile(int rank, std::int32_t t) const;
-  // Most GEMM tiles that a rank has: the size of an array of per-tile flags.
+  // The largest number of GEMM tiles of a rank: the size of an array of per-tile flags.
   std::int32_t max_tiles() const;
 };
 
-// Elements of the tile that a workgroup sends at a time.
+// Elements that a workgroup sends at a time.
 std::int64_t elements_of_comm_tile(const PatternDraft& draft);
 
-// A piece of the own columns of C that is sent as one, and the GEMM tiles it needs.
+// A piece of the own columns of C that is sent as one, and the GEMM tiles that it needs.
 struct CommItem {
   Rect rect;                        // of C
   std::vector<std::int32_t> tiles;  // ascending
 };
 
-// The own columns cut into communication tiles, in the order in which the kernel with these shares completes
+// The own columns, cut into communication tiles, in the order in which the kernel with these shares completes
 // them.
 std::vector<CommItem> comm_items(const PatternDraft& draft, const ProductShares& shares, int rank);
 
-// The shares of a kernel of so many workgroups on every rank; before its first workgroup.
+// The shares of a kernel with `workgroups` workgroups on every rank. Call it before adding the first
+// workgroup.
 ProductShares shares_of(PatternDraft& draft, std::int32_t workgroups);
 
-// Adds the products of workgroup `number`, and `finish` of every tile that it then has whole in its
+// Adds the products of workgroup `number`, and calls `finish` for every tile that is then complete in the
 // accumulator.
 void compute_tiles(PatternDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
                    const std::function<void(std::int32_t)>& finish);
 
-// Adds: wait for the tiles of an item (lock >= 0), copy it to every peer. lock < 0: no waiting.
+// Adds: wait for the tiles of an item (lock >= 0), copy the item to every peer. lock < 0: no waiting.
 void send_item(PatternDraft& draft, int rank, const CommItem& item, const std::vector<int>& peers,
                std::int16_t lock);
 
-// Adds a persistent GEMM kernel of those shares: for its tiles: matmul; store C(t); signal lock[t] unless
+// Adds a persistent GEMM kernel with these shares: for its tiles: matmul; store C(t); signal lock[t] unless
 // lock < 0.
 std::int32_t gemm_kernel(PatternDraft& draft, const ProductShares& shares, int rank, std::int16_t lock);
 

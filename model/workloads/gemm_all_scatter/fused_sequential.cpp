@@ -3,8 +3,8 @@
 //
 //   G workgroups:  for t in p', p'+G, …: matmul; for q in ranks: store C(t) -> q   (q = own: the local store)
 //
-// C goes out of registers and is never read again; no locks. The stores drain behind the next tile's matmul,
-// and the last round pays both.
+// C leaves the registers and is never read again; there are no locks. Stores drain behind the next tile's
+// matmul; the last round pays for both.
 
 #include "model/workloads/gemm_all_scatter/draft.hpp"
 

@@ -3,7 +3,7 @@
 //
 //   stream 0, GEMM, one workgroup a tile:   matmul; store into `own`
 //             or, split along K:            matmul of a part; store into `parts`, then a kernel that adds
-//             them up
+//                                           the parts up
 //   host:                                   stream synchronisation, framework, collective call
 //   stream 1, ALL-GATHER, one workgroup a channel:
 //       for peers, then here: for chunks of the channel: copy chunk of `own` -> own slot of
@@ -13,9 +13,10 @@
 //   stream 1, COPY:                         slots of `gathered` -> column slices of C
 //   host:                                   stream synchronisation
 //
-// The collective needs contiguous blocks, C has column slices: hence the slots and the copies (ROCm/iris
-// docs/FINEGRAINED_OVERLAP.md, where the reference gathers into non-contiguous slices). That is the form
-// eager-slices; model/workload/launching.hpp says what others leave out. Of the other knobs only
+// The collective needs contiguous blocks, but C has column slices: hence the slots and the copies (ROCm/iris
+// docs/FINEGRAINED_OVERLAP.md, where the reference gathers into non-contiguous slices). This is the form
+// eager-slices; model/workload/launching.hpp lists the parts that other forms leave out. Of the other knobs
+// only `host_barriers` counts.
 // `host_barriers` counts.
 
 #include <vector>
@@ -39,7 +40,7 @@ Rect slot_of(const GemmAllScatter& gemm, int rank) {
   return {rank * m, 0, m, static_cast<std::int32_t>(owned_columns(gemm, rank).size())};
 }
 
-// The product of a rank: into `own`, or, `own` < 0, in its place in C.
+// The product of a rank: into `own`, or into its place in C if `own` < 0.
 LibraryGemmPlan plan_of(const PatternDraft& draft, int rank, const LibraryTile& library, std::int16_t own,
                         std::int16_t parts) {
   const auto columns = owned_columns(draft.workload, rank);

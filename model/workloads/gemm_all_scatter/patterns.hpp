@@ -1,4 +1,4 @@
-// One builder a pattern; workload.cpp lists them. Each is called with checked knobs.
+// One builder per pattern; workload.cpp lists them. Builders expect checked knobs.
 #pragma once
 
 #include "model/parts/product_shares.hpp"
@@ -16,7 +16,7 @@ Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machi
 Schedule build_workgroup_specialised(const GemmAllScatter& gemm, const Machine& machine,
                                      const SharingKnobs& knobs);
 
-// The tile of the library's GEMM, whatever the knobs say.
+// The tile of the library's GEMM, which does not depend on the knobs.
 MatmulTile tile_of_library(const GemmAllScatter& gemm, const Machine& machine);
 
 }  // namespace tritax

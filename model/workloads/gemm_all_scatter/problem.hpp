@@ -1,4 +1,5 @@
-// GEMM + all-scatter: C = A·B, A (M×K) on every rank, B split by columns; every rank ends with all of C.
+// GEMM + all-scatter: C = A·B, with A (M×K) on every rank and B split by columns; every rank ends with all of
+// C.
 //
 // Rank r owns the columns [r·N/W, (r+1)·N/W) of B and C (split as evenly as possible when W does not divide
 // N), computes C[:, own columns] and sends it to all peers. Source: arXiv:2511.12500 §4, §5.2; ROCm/iris
@@ -36,7 +37,7 @@ double flops(const GemmAllScatter& gemm);
 // Bytes that one rank sends: M·Nl·e·(W-1) (arXiv:2511.12500 §4).
 double egress_bytes(const GemmAllScatter& gemm, int rank);
 
-// The workload as the rest of the program sees it.
+// The GEMM + all-scatter workload.
 const Workload& gemm_all_scatter();
 
 }  // namespace tritax

@@ -1,5 +1,5 @@
-// Producer-consumer: GEMM and scatter kernels on two streams, one lock a tile (arXiv:2511.12500 §4.1.2;
-// ROCm/iris ex. 11).
+// Producer-consumer: GEMM and scatter kernels on two streams, with one lock per tile (arXiv:2511.12500
+// §4.1.2; ROCm/iris ex. 11).
 //
 //   stream 0, GEMM, Gg workgroups:     for t in p', p'+Gg, …: matmul; store C(t); signal lock[t] (gpu scope)
 //   stream 1, SCATTER, Gc workgroups:  for t in q', q'+Gc, …: wait lock[t]; for peers: copy C(t) -> peer

@@ -5,8 +5,8 @@
 //                    barrier; for peers: arrived[q][own] += 1 at the peer (system scope)
 //                    for peers: wait arrived[q][peer]
 //
-// As in Iris the role follows from the workgroup number after the XCD remap, so the communicating workgroups
-// sit on the last dies. Registers and LDS are those of the worse role.
+// As in Iris, the role follows from the workgroup number after the XCD remap, so that communicating
+// workgroups are on the last dies. Registers and LDS are those of the larger role.
 
 #include "model/workloads/gemm_all_scatter/draft.hpp"
 

@@ -1,4 +1,4 @@
-// GEMM + all-scatter as the rest of the program sees it: its fields, knobs and patterns.
+// GEMM + all-scatter as a workload: fields, knobs and patterns.
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Builder = Schedule (*)(const GemmAllScatter&, const Machine&, const SharingKnobs&);
 
-// An upper bound on the operations, before anyone allocates them.
+// An upper bound on the number of operations, before they are allocated.
 void check_size(const GemmAllScatter& gemm, const GemmKnobs& knobs) {
   const auto pieces = [&](std::int32_t height, std::int32_t width) {
     const double rows = static_cast<double>((gemm.m + height - 1) / height);
@@ -37,7 +37,7 @@ void check_size(const GemmAllScatter& gemm, const GemmKnobs& knobs) {
   }
 }
 
-// A, B and C.
+// Bytes of A, B and C.
 double matrix_bytes(const GemmAllScatter& gemm) {
   const std::int64_t elements = gemm.m * gemm.k + gemm.k * widest_block(gemm) + gemm.m * gemm.n;
   return static_cast<double>(elements) * bytes_of(gemm.dtype);
@@ -165,7 +165,7 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
   return gemm_bound_ns(pattern, widest(problem), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
 }
 
-// gemm_all_scatter.py with a host synchronisation behind the product, on the host's clock.
+// Reads a row of gemm_all_scatter.py: a host synchronisation behind the product, on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   if (!is_of_program(line, gemm_all_scatter(), false)) return std::nullopt;
   if (kProgramForms[line.choice("form", kProgramForms)] != "stepwise") return std::nullopt;

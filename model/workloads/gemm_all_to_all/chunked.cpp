@@ -1,4 +1,4 @@
-// Chunked: the own rows are multiplied piece by piece, and a piece is sent while the next is computed.
+// Chunked: the own rows are multiplied chunk by chunk, and a chunk is sent while the next is computed.
 //
 //   stream 0, GEMM of chunk i, Gg workgroups:  for tiles of the peers: matmul; store -> staged
 //                                              for own tiles:          matmul; store -> C
@@ -6,8 +6,8 @@
 //                                              for pieces of its blocks: copy staged -> C of the owner
 //                                              last chunk: exchange arrivals
 //
-// Events between the streams are the only order on a GPU: no flag a tile, but a kernel boundary a chunk. With
-// one chunk it is bulk-synchronous.
+// Events between the streams are the only order on a GPU: there are no flags per tile, but a kernel boundary
+// per chunk. With one chunk the pattern is bulk-synchronous.
 #include <fmt/format.h>
 
 #include "model/workloads/gemm_all_to_all/draft.hpp"
@@ -60,7 +60,7 @@ void chunked_program(ExchangeDraft& draft, int rank, const Split& split) {
     builder.launch(rank, exchange_gemm(draft, rank, fmt::format("gemm-{}", i), rows, split.gemm, false));
     if (!draft.sends()) break;
     builder.record_event(rank, i);
-    // The host launches a SEND while the next GEMM is there to run.
+    // The host launches a SEND while the next GEMM is ready to run.
     if (i > 0) post(false);
   }
   if (draft.sends()) post(true);

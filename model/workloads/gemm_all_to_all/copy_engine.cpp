@@ -1,4 +1,4 @@
-// Copy engine: as chunked, but copy engines send the pieces, and no compute unit does.
+// Copy engine: as chunked, but copy engines send the chunks instead of compute units.
 //
 //   stream 0:      for chunks i:  GEMM of chunk i; record event i
 //                  wait for the last copies of all streams; one workgroup exchanges arrivals
@@ -27,7 +27,7 @@ void post_copies(ExchangeDraft& draft, int rank, std::int32_t chunk) {
   }
 }
 
-// Behind all copies of a rank.
+// Runs behind all copies of a rank.
 void end_of_copies(ExchangeDraft& draft, int rank) {
   if (draft.arrived < 0) return;
   ScheduleBuilder& builder = draft.builder;
@@ -59,7 +59,7 @@ Schedule build_exchange_copy_engine(const GemmAllToAll& problem, const Machine& 
       builder.launch(rank, exchange_gemm(draft, rank, fmt::format("gemm-{}", i), rows, workgroups, false));
       if (!draft.sends()) break;
       builder.record_event(rank, i);
-      // The host posts copies while the next GEMM is there to run.
+      // The host posts copies while the next GEMM is ready to run.
       if (i > 0) post_copies(draft, rank, posted++);
     }
     if (draft.sends()) post_copies(draft, rank, posted);

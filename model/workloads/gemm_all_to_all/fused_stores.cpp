@@ -1,4 +1,4 @@
-// Fused stores: every workgroup stores the tile that it has in its registers straight to the owner.
+// Fused stores: every workgroup stores the tile in its registers straight to the owner.
 //
 //   G workgroups:  for tiles of the peers, then own ones, p', p'+G, …:  matmul; store -> C of the owner
 //                  exchange arrivals with the counterparts of all peers

@@ -2,11 +2,10 @@
 //
 //   stream 0, GEMM:        the vendor's kernel: product = A_r·B
 //   stream 0, COPY:        columns of the owners -> blocks
-//   stream 0, ALL-TO-ALL:  model/parts/library_gather.hpp; what a rank gets are rows of its C
+//   stream 0, ALL-TO-ALL:  model/parts/library_gather.hpp; a rank receives rows of its C
 //
-// The copy is there because a collective sends contiguous blocks.
-// Nothing waits for the host in between: a framework puts all of it into streams. Products of fp8 leave the
-// GEMM in bf16: libraries multiply fp8 into bf16.
+// The copy is needed because a collective sends contiguous blocks. Nothing waits for the host in between,
+// because a framework puts all calls into streams. Products of fp8 leave the GEMM in bf16, as in libraries.
 #include <vector>
 
 #include "model/parts/library_collectives.hpp"
@@ -18,7 +17,7 @@ namespace tritax {
 
 namespace {
 
-// What goes from `source` to `owner`: a block of the product, and where it lies before and after.
+// The block of the product that goes from `source` to `owner`, and its places before and after.
 Rect block_of_product(const GemmAllToAll& problem, int source, int owner) {
   const Share columns = own_columns(problem, owner);
   return {0, static_cast<std::int32_t>(columns.begin),
@@ -40,7 +39,7 @@ Rect received_block(const GemmAllToAll& problem, int source, int owner) {
   return block;
 }
 
-// Copy into blocks and all-to-all of a rank.
+// Copy into blocks and all-to-all, for one rank.
 std::vector<std::int32_t> collective_kernels(ExchangeDraft& draft, int rank, std::int16_t product,
                                              std::int16_t blocks, const ExchangeNodes& nodes) {
   const GemmAllToAll& problem = draft.problem;

@@ -1,9 +1,9 @@
-// GEMM + all-to-all: A (M×K) is sharded over the ranks by rows, B (K×N) is on every rank; rank r multiplies
+// GEMM + all-to-all: A (M×K) is sharded over the ranks by rows, B (K×N) is on every rank. Rank r multiplies
 // its rows of A with all of B, and ends with all rows of its columns of C = A·B.
 //
 // The way into attention under sequence parallelism (DeepSpeed-Ulysses, arXiv:2309.14509 §3): tokens are
-// sharded, the projections to Q, K and V have weights for all heads, and each rank goes on with all tokens of
-// its heads. Rank r sends what the others own of its rows: M_r·(N - N_r) elements.
+// sharded, the projections to Q, K and V have weights for all heads, and each rank continues with all tokens
+// of its heads. Rank r sends the other ranks' columns of its rows: M_r·(N - N_r) elements.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ struct ExchangeKnobs : GemmKnobs {
   std::int32_t chunks = 2;  // pieces of the own rows
 };
 
-// Rows of A that a rank has, and columns of C that it ends with; rank 0 has most of both.
+// Rows of A that a rank has, and columns of C that it ends with; rank 0 has the most of both.
 Share own_rows(const GemmAllToAll& problem, int rank);
 Share own_columns(const GemmAllToAll& problem, int rank);
 
-// One builder a pattern; each is called with checked knobs.
+// One builder per pattern; builders expect checked knobs.
 Schedule build_exchange_library(const GemmAllToAll& problem, const Machine& machine,
                                 const ExchangeKnobs& knobs);
 Schedule build_exchange_fused(const GemmAllToAll& problem, const Machine& machine,
@@ -41,10 +41,10 @@ Schedule build_exchange_chunked(const GemmAllToAll& problem, const Machine& mach
 Schedule build_exchange_copy_engine(const GemmAllToAll& problem, const Machine& machine,
                                     const ExchangeKnobs& knobs);
 
-// The tile of the library's GEMM, whatever the knobs say.
+// The tile of the library's GEMM, which does not depend on the knobs.
 LibraryTile exchange_library_tile(const GemmAllToAll& problem, const Machine& machine);
 
-// The workload as the rest of the program sees it.
+// The GEMM + all-to-all workload.
 const Workload& gemm_all_to_all();
 
 }  // namespace tritax

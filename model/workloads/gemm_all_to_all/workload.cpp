@@ -1,4 +1,4 @@
-// GEMM + all-to-all as the rest of the program sees it: its fields, knobs and patterns.
+// GEMM + all-to-all as a workload: fields, knobs and patterns.
 
 #include <fmt/format.h>
 
@@ -70,8 +70,8 @@ ExchangeKnobs exchange_knobs_of(const Values& values) {
   return knobs;
 }
 
-// An upper bound on the operations, before anyone allocates them: a tile is multiplied and stored, a piece of
-// it copied.
+// An upper bound on the number of operations, before they are allocated: a tile is multiplied and stored, and
+// a piece of a tile is copied.
 void check_size(const GemmAllToAll& product, const ExchangeKnobs& knobs) {
   const auto pieces = [&](double height, double width) {
     const auto rows = static_cast<double>(own_rows(product, 0).size());
@@ -102,7 +102,7 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
   const auto rows = static_cast<double>(own_rows(product, 0).size());
   const auto columns = static_cast<double>(own_columns(product, 0).size());
   const auto n = static_cast<double>(product.n);
-  // A, B, C, and the own product, which a library holds twice.
+  // A, B, C, and the own product, of which a library has two copies.
   const double elements = (rows + n) * static_cast<double>(product.k) +
                           static_cast<double>(product.m) * columns + (product.gpus > 1 ? 2 * rows * n : 0);
   check_memory("this problem", elements * bytes_of(product.dtype), machine.gpu);
@@ -181,7 +181,7 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
   return gemm_bound_ns(pattern, widest(problem), machine, gemm_knobs_of(knobs));
 }
 
-// gemm_all_to_all.py: the whole program on the host's clock.
+// Reads a row of gemm_all_to_all.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   return library_program(line, gemm_all_to_all());
 }

@@ -1,5 +1,5 @@
-// What the hand-written patterns of this workload share. X is gathered in place: a rank's own block is where
-// it belongs, and only blocks of peers arrive.
+// Common parts of the hand-written patterns of this workload. X is gathered in place: a rank's own block is
+// at its place from the start, and only blocks of peers arrive.
 #pragma once
 
 #include <string_view>
@@ -10,8 +10,8 @@
 
 namespace tritax {
 
-// A schedule in the making: A and B are inputs of every rank, C is its product, X (blocks of all ranks, one
-// below the other) holds the own block at first.
+// A schedule under construction: A and B are inputs of every rank, C is its product, and X (blocks of all
+// ranks, one below the other) holds the own block at first.
 struct BesideDraft {
   // Checks that the GEMM tile fits a compute unit.
   BesideDraft(std::string_view pattern, const GemmBesideAllGather& problem, const Machine& machine,
@@ -37,8 +37,8 @@ std::vector<Rect> tiles_of_c(const BesideDraft& draft);
 std::vector<Rect> pieces_of_block(const BesideDraft& draft, int rank);
 
 void multiply(BesideDraft& draft, const Rect& tile, int rank);
-// Copies a piece to all peers; number `index` of the pieces begins with another peer than the one before, if
-// the order is staggered.
+// Copies a piece to all peers. With the staggered order, pieces with consecutive `index` begin with different
+// peers.
 void send(BesideDraft& draft, const Rect& piece, std::int32_t index, int rank);
 
 // Adds a persistent kernel of `workgroups` that computes all tiles of C.

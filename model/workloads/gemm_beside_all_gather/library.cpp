@@ -2,11 +2,11 @@
 // two streams.
 //
 //   stream 0, GEMM:             the vendor's kernel: C = A·B
-//   stream 0 or 1, ALL-GATHER:  model/parts/library_gather.hpp; at last its channels exchange arrivals
+//   stream 0 or 1, ALL-GATHER:  model/parts/library_gather.hpp; its channels exchange arrivals at the end
 //
-// Frameworks gather into other memory than they gather from: the block is copied into its slot as well.
-// Products of fp8 leave the GEMM in bf16. On two streams the all-gather is posted first: its few workgroups
-// find compute units before the GEMM takes them all.
+// Frameworks gather into a separate buffer, so that the own block is copied to its slot too. Products of fp8
+// leave the GEMM in bf16. On two streams the all-gather is posted first: its few workgroups find compute
+// units before the GEMM takes all of them.
 #include <vector>
 
 #include "model/parts/library_gather.hpp"
@@ -44,7 +44,7 @@ Schedule build_beside_library(const GemmBesideAllGather& problem, const Machine&
   for (int rank = 0; rank < problem.gpus; ++rank) {
     builder.expect_product(builder.whole(c, rank), builder.whole(a, rank), builder.whole(b, rank));
     const PeerOrder order =
-        nodes.passed >= 0 ? PeerOrder::rotated : PeerOrder::fixed;  // nodes are alike then
+        nodes.passed >= 0 ? PeerOrder::rotated : PeerOrder::fixed;  // then all nodes have the same order
     const std::vector<int> peers = peers_of(order, problem.gpus, rank, 0);
     const std::int32_t gather = add_library_gather(
         builder, machine,

@@ -1,11 +1,11 @@
-// A GEMM beside an all-gather that has nothing to do with it: on every rank C = A·B, and meanwhile every
-// rank's block of X comes to all ranks.
+// A GEMM beside an independent all-gather: every rank computes C = A·B while every rank's block of X goes to
+// all ranks.
 //
-// What training with sharded parameters does: the weights of the next layer are gathered while this layer is
-// computed (FSDP, ZeRO-3). Neither waits for the other, so the question is only who gets the compute units,
-// links and memory: one after the other, two kernels on two streams, copy engines, or one kernel whose
-// workgroups take tiles of the GEMM and pieces of the all-gather from two queues and help out where work is
-// left (ROCm/iris iris/concurrent/_kernels.py).
+// This happens in training with sharded parameters: the weights of the next layer are gathered while this
+// layer is computed (FSDP, ZeRO-3). Neither waits for the other, so the question is only how they share
+// compute units, links and memory: one after the other, two kernels on two streams, copy engines, or one
+// kernel. In that kernel, workgroups take tiles of the GEMM and pieces of the all-gather from two queues, and
+// help with the other queue when their own is empty (ROCm/iris iris/concurrent/_kernels.py).
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@
 namespace tritax {
 
 struct GemmBesideAllGather {
-  GemmShape gemm;         // of every rank
+  GemmShape gemm;         // the same on every rank
   std::int64_t rows = 0;  // of a rank's block of X
   std::int64_t cols = 0;
   int gpus = 2;
 };
 
-// One builder a pattern; each is called with checked knobs.
+// One builder per pattern; builders expect checked knobs.
 Schedule build_beside_library(const GemmBesideAllGather& problem, const Machine& machine,
                               const GemmKnobs& knobs, bool two_streams);
 Schedule build_beside_streams(const GemmBesideAllGather& problem, const Machine& machine,
@@ -34,7 +34,7 @@ Schedule build_beside_copy_engine(const GemmBesideAllGather& problem, const Mach
 Schedule build_beside_queues(const GemmBesideAllGather& problem, const Machine& machine,
                              const GemmKnobs& knobs);
 
-// The workload as the rest of the program sees it.
+// The workload of a GEMM beside an all-gather.
 const Workload& gemm_beside_all_gather();
 
 }  // namespace tritax

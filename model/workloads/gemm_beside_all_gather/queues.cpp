@@ -1,12 +1,12 @@
-// One kernel and two queues:
+// One kernel with two queues:
 //
 //   Gg workgroups:  draw tiles of C until there are none, then pieces to send
 //   Gc workgroups:  draw pieces to send until there are none, then tiles of C
-//   the first, at last:  waits until all pieces of all peers are there
+//   workgroup 0, at the end:  waits until all pieces of all peers have arrived
 //
-// Whoever ends early helps out, so the split only says what is begun first. The protocol is that of ROCm/iris
-// iris/concurrent/_kernels.py: one atomic counter a queue. A piece goes to all peers, and counts on a
-// counter of each when it is there.
+// A workgroup with an empty queue helps with the other queue, so that the split only sets what is begun
+// first. The protocol is that of ROCm/iris iris/concurrent/_kernels.py: one atomic counter per queue. A piece
+// goes to all peers, and raises a counter of each peer on arrival.
 #include "model/workloads/gemm_beside_all_gather/draft.hpp"
 
 namespace tritax {
@@ -15,12 +15,12 @@ namespace {
 
 struct Flags {
   std::int16_t queue = -1;    // tiles, pieces
-  std::int16_t arrived = -1;  // pieces from a rank; none with host barriers
+  std::int16_t arrived = -1;  // pieces that have arrived from a rank; none with host barriers
 };
 
 struct Queues {
-  std::int32_t tiles = 0;   // items [0, tiles)
-  std::int32_t pieces = 0;  // and as many behind them
+  std::int32_t tiles = 0;   // items [0, tiles) are tiles of C
+  std::int32_t pieces = 0;  // the next `pieces` items are pieces
 };
 
 Queues add_items(BesideDraft& draft, int rank, std::int32_t kernel, const Flags& flags) {

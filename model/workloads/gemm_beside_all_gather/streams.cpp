@@ -1,11 +1,11 @@
-// Two kernels on two streams, or a kernel and copy engines.
+// A GEMM kernel beside a sending kernel on a second stream, or beside copy engines.
 //
 //   stream 1, SEND, Gc workgroups:  for pieces of the own block, for peers: copy -> X of the peer
 //                                   exchange arrivals
 //     or, per peer, a copy engine:  the own block -> X of the peer; then one workgroup exchanges arrivals
 //   stream 0, GEMM, Gg workgroups:  for tiles of C: matmul; store
 //
-// What sends is posted first, so that it finds compute units before the GEMM takes them.
+// Sends are posted first, so that the sending kernel finds compute units before the GEMM takes them.
 #include "model/machine/check_machine.hpp"
 #include "model/workloads/gemm_beside_all_gather/draft.hpp"
 
@@ -36,7 +36,7 @@ std::int32_t sending_kernel(BesideDraft& draft, int rank, std::int32_t workgroup
   return id;
 }
 
-// Behind the copies of all streams.
+// Runs behind the copies of all streams.
 void tell_of_copies(BesideDraft& draft, int rank, std::int16_t arrived) {
   ScheduleBuilder& builder = draft.builder;
   const std::vector<int> peers = peers_of(draft.knobs.peer_order, draft.ranks(), rank, 0);

@@ -1,4 +1,4 @@
-// A GEMM beside an all-gather as the rest of the program sees it: its fields, knobs and patterns.
+// A GEMM beside an all-gather as a workload: fields, knobs and patterns.
 
 #include <fmt/format.h>
 
@@ -59,8 +59,8 @@ double block_bytes(const GemmBesideAllGather& pair) {
   return static_cast<double>(pair.rows) * static_cast<double>(pair.cols) * bytes_of(pair.gemm.dtype);
 }
 
-// An upper bound on the operations, before anyone allocates them: a tile is multiplied and stored, a piece
-// copied and told of.
+// An upper bound on the number of operations, before they are allocated: a tile is multiplied and stored, and
+// a piece is copied and announced.
 void check_size(const GemmBesideAllGather& pair, const GemmKnobs& knobs) {
   const auto pieces = [](std::int64_t rows, std::int64_t cols, double height, double width) {
     return std::ceil(static_cast<double>(rows) / height) * std::ceil(static_cast<double>(cols) / width);
@@ -166,7 +166,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
-// Tiles that workgroups of the other role may help out with are no longer a chain of one role.
+// Where workgroups of the other role help with tiles, the tiles of one role are no chain.
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine,
                 const Values& values) {
   GemmKnobs knobs = gemm_knobs_of(values);
@@ -178,7 +178,7 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
   return gemm_bound_ns(pattern, pair_of(problem).gemm, machine, knobs);
 }
 
-// gemm_beside_all_gather.py: the whole program on the host's clock.
+// Reads a row of gemm_beside_all_gather.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   const Workload& workload = gemm_beside_all_gather();
   if (form_of_program(line, workload) == "streams") return run_of_program(line, workload, "library-streams");

@@ -1,5 +1,5 @@
-// Fused atomics: every workgroup adds the tiles that it computes onto the sum at their owner (ROCm/iris ex.
-// 08 for the all-reduce, ex. 22 for the reduce-scatter, whose sums begin at zero).
+// Fused atomics: every workgroup adds its computed tiles onto the sum at their owner (ROCm/iris ex. 08 for
+// the all-reduce, ex. 22 for the reduce-scatter, with sums that begin at zero).
 //
 //   G workgroups:  for own tiles:      matmul; store sum(t)            the first summand: nothing is zeroed
 //                  for peers:          begun[own] += 1 there
@@ -7,8 +7,9 @@
 //                                      atomic add onto sum(t) there
 //                  exchange arrivals with the counterparts of all peers
 //
-// The order of the summands is free, and each rounds to the dtype of C; fp8, which no GPU adds, is summed in
-// fp32 and a second kernel rounds it. What arrives last is known at the end of the kernel only.
+// The order of the summands is free, and each addition rounds to the dtype of C. No GPU adds fp8, so its sums
+// are fp32, and a second kernel rounds them. Only the end of the kernel tells when the last summand has
+// arrived.
 #include <algorithm>
 
 #include "model/workloads/gemm_reduce_scatter/patterns.hpp"

@@ -4,8 +4,8 @@
 //   stream 0, COPY, if blocks are columns:  columns of `partial` -> contiguous blocks
 //   stream 0, REDUCE-SCATTER:               model/parts/library_collectives.hpp
 //
-// Nothing waits for the host in between: a framework puts all of it into streams. Products leave the GEMM in
-// product_dtype(), in which they are added.
+// Nothing waits for the host in between, because a framework puts all calls into streams. Products leave the
+// GEMM in product_dtype(), in which they are added.
 #include <vector>
 
 #include "model/parts/library_collectives.hpp"
@@ -17,7 +17,7 @@ namespace tritax {
 
 namespace {
 
-// Blocks as the collective takes them: rows of one matrix, or, of columns, one below the other.
+// Blocks for the collective: rows of one matrix, or blocks of columns, one below the other.
 struct Contiguous {
   std::int16_t buffer = -1;
   std::vector<Rect> blocks;

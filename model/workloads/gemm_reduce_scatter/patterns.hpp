@@ -1,10 +1,10 @@
-// GEMM + reduce-scatter: A (M×K) and B (K×N) are split along K over the ranks, rank r has A_r·B_r, and ends
-// with its rows or columns of Σ_r A_r·B_r.
+// GEMM + reduce-scatter: A (M×K) and B (K×N) are split along K over the ranks. Rank r computes A_r·B_r, and
+// ends with its rows or columns of Σ_r A_r·B_r.
 //
 // The second half of tensor parallelism with weights split by rows (sequence parallelism). Every rank sends
-// all but its own block of its partial sum: M·N·(W-1)/W elements.
+// its partial sum except its own block: M·N·(W-1)/W elements.
 //
-// One builder a pattern that is this workload's own; those of model/parts/sum_patterns.hpp are the others'.
+// One builder per pattern of this workload alone; the other patterns are in model/parts/sum_patterns.hpp.
 #pragma once
 
 #include "model/parts/partial_sums.hpp"
@@ -17,7 +17,7 @@ Schedule build_reduce_scatter_library(const PartialSums& problem, const Machine&
 Schedule build_reduce_scatter_atomics(const PartialSums& problem, const Machine& machine,
                                       const SumKnobs& knobs);
 
-// The workload as the rest of the program sees it.
+// The GEMM + reduce-scatter workload.
 const Workload& gemm_reduce_scatter();
 
 }  // namespace tritax

@@ -1,4 +1,4 @@
-// GEMM + reduce-scatter as the rest of the program sees it: its fields, knobs and patterns.
+// GEMM + reduce-scatter as a workload: fields, knobs and patterns.
 
 #include <fmt/format.h>
 
@@ -186,7 +186,7 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
   return sum_bound_ns(pattern, sums_of(problem), machine, knobs);
 }
 
-// gemm_reduce_scatter.py: the whole program on the host's clock.
+// Reads a row of gemm_reduce_scatter.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   return library_program(line, gemm_reduce_scatter());
 }

@@ -1,16 +1,15 @@
-// The patterns of grouped products. G workgroups that run at once, p one of them; tiles lie in one line,
-// group after group.
+// The patterns of grouped products. G resident workgroups, p one of them; tiles lie in one line, group after
+// group.
 //
 //   library           for groups: the vendor's GEMM, with the tile and the parts of K that it picks for each
-//   launch-per-group  for groups: a kernel of a workgroup a tile
-//   dispatched        one kernel of a workgroup a tile, which the hardware sends as compute units come free
+//   launch-per-group  for groups: a kernel with one workgroup per tile
+//   dispatched        one kernel with one workgroup per tile, dispatched to free compute units
 //   tile-mapped       workgroup p: tiles p, p+G, … of the line
-//   group-mapped      G/groups workgroups a group, which take its tiles in turn; with more groups than
+//   group-mapped      G/groups workgroups per group, which take its tiles in turn; with more groups than
 //                     workgroups, p: all tiles of groups p, p+G, …
-//   work-oriented     an even share of the iterations of K of all tiles (Stream-K); who begins a tile adds
-//   what
-//                     the others have of it
-//   bucketing         a kernel for all groups that the same height of tile suits, the highest first
+//   work-oriented     an even share of the iterations of K of all tiles (Stream-K); the workgroup that begins
+//                     a tile adds the partial sums of the others
+//   bucketing         one kernel for all groups that the same height of tile suits, the highest first
 //   dynamic-queue     workgroups draw tiles from the counters of their dies
 #include "model/workloads/grouped_gemm/patterns.hpp"
 
@@ -44,7 +43,7 @@ std::int64_t grid_for(const GroupedProducts& products, const Machine& machine, c
   return knobs.grid > 0 ? knobs.grid : machine.gpu.cu_count();
 }
 
-// Tiles are multiplied and stored; parts of them, at most two a workgroup, are announced, waited for and
+// Tiles are multiplied and stored; parts of tiles, at most two per workgroup, are announced, waited for and
 // added.
 void check_tile_count(std::int64_t tiles, std::int64_t sharers, const std::string& which) {
   const double operations = 2 * static_cast<double>(tiles) + 12 * static_cast<double>(sharers);
@@ -78,7 +77,7 @@ std::vector<std::size_t> all_groups(const GroupedProducts& products) {
   return groups;
 }
 
-// What each workgroup has of the line of tiles, group by group.
+// Tiles of each workgroup in the line of tiles, group by group.
 std::vector<std::vector<std::int64_t>> deal_groups(const GroupedProducts& products, const MatmulTile& tile,
                                                    std::int64_t grid) {
   const auto groups = static_cast<std::int64_t>(products.groups.size());

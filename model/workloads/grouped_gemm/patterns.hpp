@@ -1,12 +1,12 @@
-// Ragged products on one GPU: group g has rows of its own, as many as tokens are routed to expert g
-// (model/parts/expert_routing.hpp), and N and K in common with the others.
+// Ragged products on one GPU: group g has its own number of rows, the tokens routed to expert g
+// (model/parts/expert_routing.hpp); all groups have N and K in common.
 //
-// How its tiles come to workgroups is the question that loops (arXiv:2301.04792) asks of sparse rows, here
-// with groups for tile sets, tiles of C for tiles, and iterations of K for atoms:
+// Patterns differ in how tiles come to workgroups. loops (arXiv:2301.04792) asks this for sparse rows; here
+// groups stand for tile sets, tiles of C for tiles, and iterations of K for atoms:
 //
-//   one launch a group     library (the vendor's GEMM), launch-per-group
-//   one launch for all     dispatched, tile-mapped, group-mapped, work-oriented, dynamic-queue
-//   one for like groups    bucketing
+//   one launch per group         library (the vendor's GEMM), launch-per-group
+//   one launch for all           dispatched, tile-mapped, group-mapped, work-oriented, dynamic-queue
+//   one launch for like groups   bucketing
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@
 namespace tritax {
 
 struct GroupedKnobs : GemmKnobs {
-  std::int32_t grid = 0;  // workgroups that run at once; 0: one for each compute unit
+  std::int32_t grid = 0;  // resident workgroups; 0: one per compute unit
   Fixup fixup = Fixup::partials;
 };
 GroupedKnobs grouped_knobs_of(const Values& values);
 
-// Groups that have rows, in the order of experts. The last few problems that were asked for are kept.
+// Groups with rows, in the order of experts. Keeps the results for the last few problems.
 std::shared_ptr<const GroupedProducts> grouped_products_of(const Problem& problem);
 
 Schedule build_grouped_library(const GroupedProducts& products, const Machine& machine,

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kMostSide = 65536;
 constexpr std::int64_t kMostGrid = std::int64_t{1} << 16;
-constexpr std::int64_t kMostDraws = std::int64_t{1} << 23;  // with a token a block; coarser blocks beyond
+constexpr std::int64_t kMostDraws = std::int64_t{1} << 23;  // with one token per block; coarser blocks beyond
 constexpr std::size_t kMostKept = 8;
 
 const std::array<Spec, 12> kFields{{
@@ -133,7 +133,7 @@ const std::array<Pattern, 8> kPatterns{{
      .build = build_checked<build_tile_queue>},
 }};
 
-// Rows do not become operations, so tokens are routed one by one as long as that is quick.
+// Rows do not become operations, so tokens are routed one by one as long as this is fast.
 void complete(Problem& problem, const FieldPlace& place) {
   const bool left_out = problem["block"] == 0;
   complete_routing(problem, place);

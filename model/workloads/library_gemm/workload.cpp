@@ -1,7 +1,7 @@
-// A GEMM of a library on one GPU: what published tables of vendors' kernels hold.
+// A GEMM of a library on one GPU, as in published tables of vendors' kernels.
 //
-// The library picks its tile (model/parts/library_tile.hpp), or, of a library with one kernel, the tile is a
-// field of the problem. Who calls it decides how long the call takes before the launch: a framework such as
+// The library picks its tile (model/parts/library_tile.hpp); for a library with one kernel, the tile is a
+// field of the problem. The caller decides how long the call takes before the launch: a framework such as
 // PyTorch, a thin binding of one kernel, or a bare benchmark loop.
 #include "model/workloads/library_gemm/workload.hpp"
 
@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t kMaxEdge = 4096;
 constexpr std::int64_t kMostWaves = 64;
 constexpr std::int64_t kMostTiles = std::int64_t{1} << 20;  // of a chunk
-constexpr std::int64_t kUnless = -1;  // framework: unless it is called through a binding
+constexpr std::int64_t kUnless = -1;                        // framework: unless called through a binding
 
 struct LibraryGemm {
   std::int64_t m = 0;
@@ -31,7 +31,7 @@ struct LibraryGemm {
   std::int64_t k = 0;
   DType dtype = DType::bf16;
   MatmulTile tile;  // of a library with one kernel; all zero: the vendor's library picks
-  GemmKnobs order;  // of its grid
+  GemmKnobs order;  // of the grid
 };
 
 LibraryGemm library_gemm_of(const Problem& problem) {
@@ -52,7 +52,7 @@ void check_memory_of(const LibraryGemm& gemm, const Gpu& gpu) {
   check_memory("this problem", static_cast<double>(elements) * bytes_of(gemm.dtype), gpu);
 }
 
-// What hand-written kernels must keep to, and no more tiles than a schedule can hold.
+// Checks the limits of hand-written kernels, and the number of tiles of a schedule.
 void check_tile(const LibraryGemm& gemm, const LibraryTile& library, const Gpu& gpu) {
   GemmKnobs knobs = gemm.order;
   knobs.tile_m = library.tile.m;
@@ -174,7 +174,7 @@ LibraryCall bare_call(LibraryForm form, std::string_view time_column) {
   return call;
 }
 
-// A call of library_microbench.py, or the product alone of a program: launched as a graph, between two
+// Reads a row of library_microbench.py, or the product alone of a program: launched as a graph, between two
 // events.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   if (is_of_call(line)) {

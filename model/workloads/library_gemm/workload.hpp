@@ -1,4 +1,4 @@
-// GEMM of a library on one GPU, as the rest of the program sees it.
+// The workload of a library's GEMM on one GPU.
 #pragma once
 
 #include "model/workload/workload.hpp"

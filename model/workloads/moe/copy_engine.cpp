@@ -1,15 +1,15 @@
-// Copy engine: as library, but copy engines move what goes between GPUs, a copy a peer and way, and no
-// compute unit does.
+// Copy engine: as library, but copy engines move rows between GPUs instead of compute units, one copy per
+// peer and way.
 //
-//   stream 0:      SORT: own tokens of own experts -> them, the others -> sorted by GPU; record
+//   stream 0:      SORT: own tokens of own experts -> their place, the others -> sorted by GPU; record
 //                  wait for the copies; one workgroup exchanges arrivals; REORDER: received -> by expert
 //                  UP; DOWN; REORDER: own results -> back, the others -> by source; record
 //                  wait for the copies; one workgroup exchanges arrivals; SUM
-//   stream 1 + p:  wait for SORT; copy what p gets -> received there
-//                  wait for the second REORDER; copy what p gets -> back there
+//   stream 1 + p:  wait for SORT; copy the rows for p -> received there
+//                  wait for the second REORDER; copy the rows for p -> back there
 //
-// Nobody's `received` is in use when tokens of the next run come: who sends them has seen the end of its own
-// run, for which all have sent their results.
+// `received` is not in use when tokens of the next run arrive: their sender has seen the end of its own run,
+// for which all ranks have sent their results.
 #include <algorithm>
 
 #include "model/machine/check_machine.hpp"
@@ -20,7 +20,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kRowsOfMove = 16;  // that a workgroup copies at a time
+constexpr std::int32_t kRowsOfMove = 16;  // rows that a workgroup copies at a time
 
 struct RowMove {
   std::int16_t to = -1;
@@ -54,14 +54,14 @@ void launch_moves(MoeDraft& draft, int rank, std::string_view name, const std::v
   builder.launch(rank, id);
 }
 
-// First row of what an owner has of a source among what it has of all.
+// First row of a source's rows at an owner, by source.
 std::int32_t row_by_source(const MoeDraft& draft, int owner, int source) {
   std::int32_t row = 0;
   for (int before = 0; before < source; ++before) row += draft.routes.rows_between(before, owner);
   return row;
 }
 
-// First row of what goes between a source and an owner among what leaves the source.
+// First row of an owner's rows at a source, by owner.
 std::int32_t row_by_owner(const MoeDraft& draft, int source, int owner) {
   return draft.routes.source_begin(source, static_cast<int>(draft.routes.targets_of(owner).begin));
 }
@@ -77,7 +77,7 @@ void sort_tokens(MoeDraft& draft, int rank) {
   launch_moves(draft, rank, "sort", moves);
 }
 
-// Between what a rank has by source and what it has by expert.
+// Reorders a rank's rows from the order by source to the order by expert, or back.
 void reorder(MoeDraft& draft, int rank, bool to_experts) {
   const Routes& routes = draft.routes;
   const ExpertBuffers& buffers = draft.buffers;
@@ -101,13 +101,13 @@ void reorder(MoeDraft& draft, int rank, bool to_experts) {
   launch_moves(draft, rank, to_experts ? "reorder" : "reorder back", moves);
 }
 
-// Copies to all peers, and waits until theirs have come.
+// Copies to all peers, and waits for the copies of all peers.
 void exchange_by_engines(MoeDraft& draft, int rank, bool back, std::int16_t arrived) {
   if (!draft.sends()) return;
   ScheduleBuilder& builder = draft.builder;
   const ExpertBuffers& buffers = draft.buffers;
   const std::vector<int> peers = peers_of(PeerOrder::rotated, draft.ranks(), rank, 0);
-  const std::int32_t first = back ? draft.ranks() + 1 : 0;  // event; those behind it are of the peers
+  const std::int32_t first = back ? draft.ranks() + 1 : 0;  // event; the following events are of the peers
   builder.record_event(rank, first);
   for (const int peer : peers) {
     const int source = back ? peer : rank, owner = back ? rank : peer;

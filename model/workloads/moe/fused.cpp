@@ -1,5 +1,5 @@
-// Patterns in which products run beside what comes or goes. C workgroups move, the others multiply; r own
-// rank.
+// Patterns where products overlap with moves of tokens or of results. C workgroups move, the others multiply;
+// r own rank.
 //
 //   MOVE      for experts, those of rank r+1 first, for rows p, p+C, … of each: copy -> where its rows are;
 //             arrived[expert] += 1 there
@@ -20,15 +20,15 @@ namespace tritax {
 
 namespace {
 
-// What one mover has for one expert.
+// Blocks of one mover, with one list per expert.
 using Parts = std::vector<std::vector<const Routed*>>;
 
 struct Moves {
   std::vector<std::vector<Parts>> of;  // (source, mover): parts, in the order of sending
-  std::vector<std::int32_t> signals;   // that announce an expert's rows
+  std::vector<std::int32_t> signals;   // signals that announce an expert's rows
 };
 
-// Rows of every expert in turn, those of the next rank first.
+// Rows of every expert in turn, starting with the experts of the next rank.
 Moves moves_of(const MoeDraft& draft, std::int32_t movers) {
   const Routes& routes = draft.routes;
   Moves moves;
@@ -118,7 +118,7 @@ void multiply_down_and_sum(MoeDraft& draft, int rank, std::int32_t p, std::int32
   for (int peer = 0; peer < draft.ranks(); ++peer) {
     builder.wait(flags.returned, peer, count, Scope::system, draft.knobs.lock);
   }
-  // The accumulator is that of the products.
+  // The piece that fits the accumulator of the products.
   sum_results(builder, draft.routes, draft.buffers, rank, false, p, count,
               {draft.knobs.tile_m, draft.knobs.tile_n});
 }

@@ -4,8 +4,8 @@
 
 namespace tritax {
 
-// Patterns with a kernel for each step: separate.cpp; those that fuse some or all of them: fused.cpp;
-// copy_engine.cpp.
+// Patterns with one kernel per step are in separate.cpp, patterns that fuse some or all steps in fused.cpp,
+// copy engines in copy_engine.cpp.
 Schedule build_moe_library(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
 Schedule build_moe_direct(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
 Schedule build_moe_copy_engine(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
@@ -13,12 +13,12 @@ Schedule build_moe_fused_dispatch(const Moe& problem, const Machine& machine, co
 Schedule build_moe_fused_combine(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
 Schedule build_moe_fused(const Moe& problem, const Machine& machine, const MoeKnobs& knobs);
 
-// Kernels of `direct` that others have, too. -1 of flags: nothing to tell.
+// Kernels of `direct` that other patterns share. -1 for a flag array: nothing to signal.
 struct MoeFlags {
   std::int16_t begun = -1;     // (workgroup, rank): tokens may be read
   std::int16_t sent = -1;      // (workgroup, rank): tokens have been stored
   std::int16_t ready = -1;     // (workgroup, rank): results may be read
-  std::int16_t read = -1;      // (workgroup, rank): and have been
+  std::int16_t read = -1;      // (workgroup, rank): results have been read
   std::int16_t returned = -1;  // (source), counted by workgroups that send results
 };
 MoeFlags dispatch_flags(MoeDraft& draft, std::int32_t workgroups);

@@ -1,4 +1,4 @@
-// A kernel for each step. r own rank, C workgroups move, p one of them.
+// Patterns with one kernel per step. r own rank, C workgroups move, p one of them.
 //
 //   library:   SORT; the library's all-to-all; REORDER by expert; UP; DOWN; REORDER by source;
 //              the all-to-all; SUM. On one GPU: SORT by expert; UP; DOWN; SUM
@@ -98,7 +98,7 @@ void launch_return(MoeDraft& draft, int rank, std::int32_t workgroups, const Moe
 
 namespace {
 
-// What the library's exchange needs beside the buffers of all patterns; a GPU alone exchanges nothing.
+// Buffers of the library's exchange, beside the buffers of all patterns; a single GPU exchanges nothing.
 void add_library_buffers(MoeDraft& draft) {
   ExpertBuffers& buffers = draft.buffers;
   if (!draft.sends()) {

@@ -109,7 +109,7 @@ const std::array<Pattern, 6> kPatterns{{
      .roles = Roles::in_one_kernel},
 }};
 
-// Of the rows that are not dropped.
+// Work of the rows that are not dropped.
 Work work(const Problem& problem) {
   const Moe layer = moe_of(problem);
   const Routes routes(layer.routing);
@@ -152,7 +152,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
-// All products at the peak of the matrix cores, were they shared evenly.
+// All products at the peak of the matrix cores, as if shared evenly.
 double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values&) {
   return peak_bound_ns(work(problem).flops / problem.gpus(), static_cast<DType>(problem["dtype"]), machine);
 }

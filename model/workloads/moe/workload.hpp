@@ -4,7 +4,7 @@
 
 namespace tritax {
 
-// A layer of experts that are shared by the GPUs: tokens go to their experts, two products each, and back.
+// A layer of experts that GPUs share: tokens go to their experts, through two products each, and back.
 const Workload& moe();
 
 }  // namespace tritax

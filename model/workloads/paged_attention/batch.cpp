@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kMostSequences = 4096;
 constexpr std::int64_t kMostTokens = std::int64_t{1} << 20;  // of the batch
-constexpr std::int64_t kMostKeys = std::int64_t{1} << 29;    // with room for the rest of a page each
+constexpr std::int64_t kMostKeys = std::int64_t{1} << 29;    // with room for the rest of a page per sequence
 
 struct BatchGroup {
   std::int64_t count = 0, queries = 0, keys = 0;
@@ -54,7 +54,7 @@ std::vector<PagedSequence> read_lengths(const std::string& path) {
   return sequences;
 }
 
-// Each file is read once: problems of searches ask for the same list many times.
+// Each file is read once, because problems of searches ask for the same list many times.
 std::shared_ptr<const std::vector<PagedSequence>> lengths_of_file(std::int64_t number) {
   static std::mutex mutex;
   static std::map<std::int64_t, std::shared_ptr<const std::vector<PagedSequence>>> lists;
@@ -66,7 +66,7 @@ std::shared_ptr<const std::vector<PagedSequence>> lengths_of_file(std::int64_t n
   return list;
 }
 
-// What the file says. A saved scenario says the same again.
+// Sets the fields that a file determines. A saved scenario repeats the values of the file.
 void complete_from_lengths(Problem& problem, const FieldPlace& place) {
   const std::vector<PagedSequence>& sequences = *lengths_of_file(problem["lengths"]);
   BatchGroup most{static_cast<std::int64_t>(sequences.size()), 0, 0};
@@ -92,7 +92,7 @@ void complete_from_lengths(Problem& problem, const FieldPlace& place) {
   is("ragged", "ragged", 0);
 }
 
-// Of a length, with u in [0, 1).
+// Shortens a length by a random share, with u in [0, 1).
 std::int64_t shortened(std::int64_t length, std::int64_t percent, double u) {
   return length -
          static_cast<std::int64_t>(u * static_cast<double>(percent) / 100 * static_cast<double>(length));

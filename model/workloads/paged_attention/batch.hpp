@@ -1,12 +1,12 @@
-// The sequences of a batch from the fields of its problem: up to four groups of alike sequences, "16x1x4096"
-// for 16 of one new token and 4,096 keys each, whose lengths may be drawn.
+// The sequences of a batch from the fields of its problem: up to four groups of like sequences. "16x1x4096"
+// is 16 sequences of one new token and 4,096 keys each; lengths may be random.
 //
-// With `ragged` r (%) every sequence is shorter by a share of its own, uniform in [0, r): of what was there
-// before, or, of a whole prompt, of the prompt. Drawn in order by the Mersenne twister of seed `draw`, so
-// that equal fields give equal batches on every machine.
+// With `ragged` r (%) every sequence is shortened by a random share, uniform in [0, r): a share of its
+// history, or, for a whole prompt, of the prompt. Shares are drawn in order by the Mersenne twister with seed
+// `draw`, so that equal fields give equal batches on every machine.
 //
 // Or the sequences of a file (`lengths`): comma-separated, with the columns query and context, and count for
-// as many alike; of its groups the problem then says how many sequences there are, and the longest.
+// several like sequences. The fields of the groups then give the number of sequences and the longest one.
 #pragma once
 
 #include <array>
@@ -23,8 +23,8 @@ inline constexpr std::array<std::string_view, 4> kBatchGroups{"sequences", "seco
 
 std::vector<PagedSequence> sequences_of(const Problem& problem);
 
-// Fills in what a file says. Throws UserError for groups or files that cannot be, or that contradict each
-// other.
+// Sets the fields that a file determines. Throws UserError for impossible groups or files, and where both
+// contradict each other.
 void complete_batch(Problem& problem, const FieldPlace& place);
 
 // "16 of 1/4096 + 2 of 512/512".

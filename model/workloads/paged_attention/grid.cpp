@@ -20,7 +20,7 @@ std::int64_t query_programs(std::int64_t tokens, std::size_t sequences, std::int
 QueryBlock block_of_program(std::span<const std::int64_t> cu, std::int64_t block_q, std::int64_t p) {
   TRITAX_ASSERT(cu.size() > 1 && block_q > 0 && p >= 0, "a program has a sequence to find");
   const auto first_program = [&](std::size_t s) { return cu[s] / block_q + static_cast<std::int64_t>(s); };
-  std::size_t low = 0, high = cu.size() - 1;  // its number is in [low, high)
+  std::size_t low = 0, high = cu.size() - 1;  // the sequence number is in [low, high)
   while (high - low > 1) {
     const std::size_t middle = (low + high) / 2;
     (first_program(middle) <= p ? low : high) = middle;

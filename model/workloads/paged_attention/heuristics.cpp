@@ -6,11 +6,11 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kLeastGrid = 128;  // programs below which keys are split
+constexpr std::int64_t kLeastGrid = 128;  // programs; smaller grids split keys
 
 enum class Asks : std::uint8_t { queries, keys, leaf };
 
-// Nodes in one array; children are numbers of nodes.
+// Nodes of a tree in one array; children are indices of nodes.
 struct TreeNode {
   Asks asks = Asks::leaf;
   double at_most = 0;

@@ -12,9 +12,9 @@ namespace tritax {
 
 namespace {
 
-// Keys of an operation, in tiles: so that what caches hold can change under way.
+// Keys per operation, in tiles; small enough that cache contents can change in between.
 constexpr std::int64_t kKeysOfPagedOp = 2048;
-constexpr std::int64_t kMostPagedOps = 8;  // of a range of keys
+constexpr std::int64_t kMostPagedOps = 8;  // per range of keys
 
 std::int32_t to_int(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
@@ -100,7 +100,7 @@ class PagedDraft {
   const Machine& machine_;
   ScheduleBuilder builder_;
   std::vector<std::int64_t> cu_;
-  std::vector<std::int64_t> first_key_;  // row of the cache, by sequence; of all at the end
+  std::vector<std::int64_t> first_key_;  // row of the cache, by sequence; at the end the total
   std::int64_t block_q_ = 1;             // tokens
   std::int16_t q_ = -1, k_ = -1, v_ = -1, o_ = -1, partials_ = -1;
 };
@@ -136,7 +136,7 @@ void PagedDraft::check_size() const {
                   tokens(), problem_.heads, knobs_.segments, knobs_.layers, kMaxOperations));
 }
 
-// Each layer has a cache of its own, which none before it has left in a cache of the GPU.
+// Each layer has a separate cache, which no earlier layer has left in a cache of the GPU.
 void PagedDraft::add_buffers(std::int64_t layer) {
   const std::int32_t depth = to_int(problem_.depth), rows = to_int(rows_of_queries());
   const std::int32_t columns = to_int(problem_.kv_heads) * depth;
@@ -172,13 +172,13 @@ std::int32_t PagedDraft::begin_kernel(std::string_view name, const Resources& re
   kernel.name = std::string(name);
   kernel.resources = resources;
   kernel.tile = tile;
-  // What a program waits for until it knows its keys: problem.hpp.
+  // Accesses of a program before it knows its keys: problem.hpp.
   const auto accesses = static_cast<std::int32_t>(std::bit_width(problem_.sequences.size() - 1) + 2);
   kernel.library = {.routine = LibraryRoutine::lookup, .accesses = accesses};
   return builder_.kernel(std::move(kernel));
 }
 
-// Queries from `first_query` on against a range of keys of their sequence.
+// Attends with queries from `first_query` on to a range of keys of their sequence.
 void PagedDraft::attend(std::size_t sequence, std::int64_t kv, Rect rect, std::int64_t first_query,
                         KeyRange keys) {
   ScheduleBuilder::Mask mask;
@@ -195,7 +195,7 @@ void PagedDraft::attend(std::size_t sequence, std::int64_t kv, Rect rect, std::i
   }
 }
 
-// False if there is nothing to do.
+// Returns false if there is nothing to do.
 bool PagedDraft::add_block(std::int64_t p, std::int64_t kv, std::int64_t segment) {
   const QueryBlock block = block_of_program(cu_, block_q_, p);
   if (block.tokens == 0) return false;
@@ -225,7 +225,7 @@ bool PagedDraft::add_head(std::int64_t token, std::int64_t head) {
   return true;
 }
 
-// The first index of a grid is the one that runs fastest.
+// The first index of a grid varies fastest.
 bool PagedDraft::add_program(std::int64_t w) {
   if (knobs_.by_head) return add_head(w % launched_tokens(), w / launched_tokens());
   const std::int64_t kv = w / blocks() % problem_.kv_heads;
@@ -242,12 +242,12 @@ std::int32_t PagedDraft::add_attend_kernel() {
     builder_.workgroup(kernel);
     bool works = false;
     for (std::int64_t w = p; w < programs; w += workgroups) works = add_program(w) || works;
-    if (!works) builder_.barrier();  // it looks for its sequence and ends
+    if (!works) builder_.barrier();  // searches for its sequence and ends
   }
   return kernel;
 }
 
-// A workgroup a token and head merges what the segments have left.
+// A kernel with one workgroup per token and head, which merges the results of the segments.
 std::int32_t PagedDraft::add_merge_kernel() {
   const std::int32_t kernel = begin_kernel("merge", copy_resources(), {});
   for (std::int64_t head = 0; head < problem_.heads; ++head) {
@@ -273,7 +273,7 @@ std::int32_t PagedDraft::add_merge_kernel() {
   return kernel;
 }
 
-// Stands for the other kernels of a layer: so long, and nobody else runs meanwhile.
+// Stands for the other kernels of a layer: it takes their time, and no other kernel runs meanwhile.
 std::int32_t PagedDraft::add_rest() {
   Kernel kernel;
   kernel.name = "rest";
@@ -306,7 +306,8 @@ Schedule paged_schedule(std::string_view name, const PagedProblem& problem, cons
 }
 
 double paged_bound_ns(const PagedProblem& problem, const PagedKnobs& knobs, const Machine& machine) {
-  paged_resources(machine.gpu, problem.dtype, knobs.tile, knobs.tile_is);  // refuses what does not fit
+  paged_resources(machine.gpu, problem.dtype, knobs.tile,
+                  knobs.tile_is);  // throws where the tile does not fit
   double keys = 0;
   for (const PagedSequence& sequence : problem.sequences) keys += static_cast<double>(sequence.keys);
   const double bytes =

@@ -1,5 +1,5 @@
-// Paged attention on one GPU: the kernels through which Triton's paged attention went, from one workgroup a
-// token and head to query blocks, split keys, free tiles and a static grid (arXiv:2511.11581).
+// Paged attention on one GPU: the successive versions of Triton's paged-attention kernel, from one workgroup
+// per token and head to query blocks, split keys, free tiles and a static grid (arXiv:2511.11581).
 #include "model/workloads/paged_attention/workload.hpp"
 
 #include <fmt/format.h>
@@ -202,7 +202,7 @@ PagedKnobs paged_knobs_of(Variant variant, const PagedProblem& problem, const Ma
   knobs.by_head = variant == Variant::naive;
   std::int64_t rows = usual_block_rows(problem.group());
   if (!by_page && values["block_m"] > 0) rows = values["block_m"];
-  if (knobs.by_head) rows = kTileStep;  // of which one counts
+  if (knobs.by_head) rows = kTileStep;  // rows of a tile, one of which counts
   if (rows % kTileStep != 0 || (!by_page && values["tile"] % kTileStep != 0)) {
     throw UserError(
         fmt::format("block_m = {}, tile = {}; both are multiples of {}", rows, values["tile"], kTileStep));
@@ -210,7 +210,7 @@ PagedKnobs paged_knobs_of(Variant variant, const PagedProblem& problem, const Ma
   knobs.tile = {small(rows), small(by_page ? problem.page : values["tile"]), small(problem.depth),
                 small(values["waves"]), static_cast<Pipeline>(values["pipeline"])};
   if (by_page) knobs.tile_is = "page";
-  // Triton pipelines loads for its dot products alone, and one query is none.
+  // Triton pipelines loads only for its dot products, and a single query uses none.
   if (knobs.by_head) knobs.tile.pipeline = Pipeline::serial;
   if (variant >= Variant::split_keys) knobs.segments = values["segments"];
   if (variant == Variant::static_grid) {
@@ -235,7 +235,7 @@ bool fits_variant(Variant variant, const PagedProblem& problem, const Machine& m
   }
 }
 
-// Fewer keys at a time than chosen where those do not fit, and rows enough for a group.
+// Takes fewer keys at a time where the chosen number does not fit, and enough rows for a group.
 template <Variant variant>
 Values own_values(const Problem& problem, const Machine& machine) {
   const PagedProblem paged = paged_problem_of(problem);
@@ -286,7 +286,7 @@ void complete(Problem& problem, const FieldPlace& place) {
   complete_batch(problem, place);
 }
 
-// What a mask hides is no work.
+// Masked keys are no work.
 Work work(const Problem& problem) {
   const PagedProblem paged = paged_problem_of(problem);
   double pairs = 0;
@@ -304,7 +304,7 @@ std::string size_text(const Problem& problem) {
                      problem["ragged"] > 0 ? fmt::format(", up to {} % shorter", problem["ragged"]) : "");
 }
 
-// As in vLLM: 16 keys at a time where all decode, else 32; fewer where those do not fit.
+// As in vLLM: 16 keys at a time where all sequences decode, else 32; fewer where these do not fit.
 Values default_knobs(const Problem& problem, const Machine& machine) {
   Values values(kKnobs);
   const PagedProblem paged = paged_problem_of(problem);
@@ -316,7 +316,7 @@ Values default_knobs(const Problem& problem, const Machine& machine) {
   return values;
 }
 
-// The usual value first; those of what does not fit are left out.
+// The usual value first; values that do not fit are left out.
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space;
   space.base = default_knobs(problem, machine).with(pins);

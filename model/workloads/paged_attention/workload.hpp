@@ -4,8 +4,8 @@
 
 namespace tritax {
 
-// Paged attention: the new tokens of a batch of sequences, of different lengths, attend to a cache in pages,
-// on one GPU, with the kernels that Triton's paged-attention kernel went through.
+// Paged attention on one GPU: the new tokens of a batch of sequences of different lengths attend to a cache
+// in pages. Patterns are the successive versions of Triton's paged-attention kernel.
 const Workload& paged_attention();
 
 }  // namespace tritax

@@ -2,7 +2,7 @@
 //
 //   library  the vendor's kernel: model/parts/library_collectives.hpp
 //   direct   model/parts/sum_patterns.hpp: one workgroup sends and adds, or fetches and adds
-//   ring     the same: every piece goes once around all GPUs, each of which adds its own
+//   ring     model/parts/sum_patterns.hpp: every piece visits all GPUs, and each adds its own summand
 #include "model/workloads/reduce_scatter/workload.hpp"
 
 #include <array>
@@ -39,7 +39,7 @@ SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machin
                   const Values& values) {
   const Collective collective = collective_of(problem);
   const SumKnobs knobs = collective_knobs_of(values);
-  // Summands, slots or what arrives, and the sum.
+  // Summands, slots (or arriving pieces), and the sum.
   check_collective(collective, machine, knobs, 3 * collective.bytes());
   return {pattern,
           {collective.rows, collective.cols, 0, collective.dtype, Blocks::rows, collective.gpus},

@@ -4,8 +4,8 @@
 
 namespace tritax {
 
-// Reduce-scatter alone: every GPU has a matrix of rows × cols, and ends with its rows of the sum of all.
-// Every GPU sends what the others own of its matrix: rows·cols·(W-1)/W elements.
+// Reduce-scatter alone: every GPU has a matrix of rows × cols, and ends with its rows of the sum of all
+// matrices. Every GPU sends the other GPUs' rows of its matrix: rows·cols·(W-1)/W elements.
 const Workload& reduce_scatter();
 
 }  // namespace tritax

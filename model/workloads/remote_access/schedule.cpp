@@ -1,23 +1,24 @@
 // Remote-access microbenchmarks as tile schedules.
 //
 // The kernels of ROCm/iris examples 00 to 05 (one- and all-peer load, store, atomic add, get, put) launch one
-// workgroup of four waves a block of 512 elements. Written out:
+// workgroup of four waves per block of 512 elements. As operations:
 //
 //   store, atomic add:  for q in peers: store the block to q        posted in order
 //   get, put:           for q in peers: copy the block from/to q    the store needs the loaded data
 //   load:               for q in peers: load the block from q       independent, in flight together
 //
 // A workgroup of a tile schedule has one load in flight, so the loads of a block become one workgroup of one
-// wave a peer. Peers are visited 0 … W-1 without the own rank, on every GPU alike, as in Iris.
+// wave per peer. Peers are visited 0 … W-1 without the own rank, in the same order on every GPU, as in Iris.
 //
-// Large grids are coarsened, or 4 GiB a peer would be 30 million operations a GPU. A coarsened workgroup
-// stands for all that a compute unit has in flight (it takes the whole LDS, so one is resident a unit) and
-// starts with just those bytes, so the convoy of all GPUs towards the first peer is as long as it was; later
-// blocks are larger. The dispatch of the many small workgroups stays as a limit on the rate of the few.
+// Large grids are coarsened, because 4 GiB per peer would be 30 million operations per GPU. A coarsened
+// workgroup stands for all blocks that a compute unit has in flight (it takes the whole LDS, so that one is
+// resident per unit). It starts with exactly these bytes, so that the convoy of all GPUs towards the first
+// peer keeps its length; later blocks are larger. The dispatch of the many small workgroups remains as a
+// limit on the rate of the few.
 //
-// A larger block stands for a sequence of small ones, which by then are at any peer, not all at the first: it
-// starts at the next peer in turn. Only arbitration can have spread them, so without any (arbitration_spread
-// = 0) the order stays and the convoy lasts.
+// A larger block stands for a sequence of small blocks, which by then are at different peers: it starts at
+// the next peer in turn. Only arbitration can spread blocks over peers; without arbitration
+// (arbitration_spread = 0) the order stays and the convoy lasts.
 #include "model/workloads/remote_access/schedule.hpp"
 
 #include <algorithm>
@@ -29,22 +30,22 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kExactWorkgroups = 20000;  // a GPU
-constexpr std::int64_t kGenerations = 8;          // of blocks of full size in a coarsened grid
+constexpr std::int64_t kExactWorkgroups = 20000;  // per GPU
+constexpr std::int64_t kGenerations = 8;          // blocks of full size in a coarsened grid
 constexpr std::int64_t kMaxTilesOfBuffer = 1 << 16;
 constexpr int kWavesOfBlock = 4;         // Triton's default
-constexpr std::int32_t kRegisters = 32;  // addresses and one vector of data a thread
+constexpr std::int32_t kRegisters = 32;  // addresses and one vector of data per thread
 constexpr std::int64_t kElementBytes = 2;
 
-// How the blocks of one GPU are grouped into workgroups.
+// Grouping of the blocks of one GPU into workgroups.
 struct Grid {
   std::vector<std::int64_t> rows_of_block;
   Resources resources;
-  std::int64_t granule = 0;      // rows of the blocks at the start of a coarsened grid; 0: not coarsened
-  double bytes_of_dispatch = 0;  // of a block, whose workgroups a die starts one after the other; 0: no such
+  std::int64_t granule = 0;      // rows of the first blocks of a coarsened grid; 0: not coarsened
+  double bytes_of_dispatch = 0;  // per block, whose workgroups a die starts one after the other; 0: no such
 };
 
-// `peers` of the access; `independent`: its accesses to them are in flight together.
+// `peers` of the access; `independent`: accesses to different peers are in flight together.
 Grid plan_grid(const RemoteAccess& access, const Machine& machine, std::int64_t peers, bool independent) {
   const Gpu& gpu = machine.gpu;
   const std::int64_t rows = access.bytes / access.block_bytes;
@@ -58,7 +59,7 @@ Grid plan_grid(const RemoteAccess& access, const Machine& machine, std::int64_t 
   }
   grid.resources.threads = gpu.lanes_per_wave * kWavesOfBlock;
   grid.resources.lds_bytes = static_cast<std::int32_t>(gpu.lds_bytes_per_workgroup_max);
-  // Blocks that the hardware keeps on a unit, each with all its independent accesses.
+  // Blocks that the hardware keeps on a compute unit, each with all its independent accesses.
   const std::int64_t blocks_of_cu =
       std::max<std::int64_t>(1, std::int64_t{gpu.simds_per_cu} * gpu.waves_per_simd / kWavesOfBlock);
   const std::int64_t slots = std::max<std::int64_t>(1, gpu.cu_count() / workgroups_of_block);
@@ -78,8 +79,8 @@ std::vector<int> peers_of(const RemoteAccess& access, int rank) {
   return peers;
 }
 
-// Adds the operations that move `block`, rows of the own `data`, to or from a peer. `slot` is the first row
-// of the part of `inbox` that belongs to the other side.
+// Adds the operations that move `block`, rows of the own `data`, to or from a peer. `slot`: first row of the
+// other side's part of `inbox`.
 void move_block(ScheduleBuilder& builder, RemoteOperation operation, std::int16_t data, std::int16_t inbox,
                 Rect block, int rank, int peer, std::int32_t own_slot, std::int32_t peer_slot) {
   Rect to_peer = block;
@@ -105,7 +106,7 @@ void move_block(ScheduleBuilder& builder, RemoteOperation operation, std::int16_
   }
 }
 
-// The largest of granule, 2·granule, 4·granule, … that is not above `limit`; at least the granule.
+// The largest of granule, 2·granule, 4·granule, … up to `limit`; at least the granule.
 std::int64_t doubled_up_to(std::int64_t granule, std::int64_t limit) {
   std::int64_t size = granule;
   while (size * 2 <= limit) size *= 2;
@@ -136,7 +137,7 @@ Schedule remote_access_schedule(const RemoteAccess& access, const Machine& machi
   const auto rows = static_cast<std::int32_t>(access.bytes / access.block_bytes);
   const auto cols = static_cast<std::int32_t>(access.block_bytes / kElementBytes);
 
-  // Nothing is read twice, so the tiles of the buffers only need to be small enough to tell blocks apart.
+  // Nothing is read twice, so that the tiles of the buffers need only tell blocks apart.
   const auto tile_rows = static_cast<std::int32_t>((rows + kMaxTilesOfBuffer - 1) / kMaxTilesOfBuffer);
 
   ScheduleBuilder builder("remote-access", access.gpus);
@@ -151,7 +152,7 @@ Schedule remote_access_schedule(const RemoteAccess& access, const Machine& machi
     kernel.resources = grid.resources;
     if (grid.bytes_of_dispatch > 0)
       kernel.library = {.routine = LibraryRoutine::dispatches, .bytes = grid.bytes_of_dispatch};
-    // The benchmarks store what the registers hold: loading it first would be another benchmark.
+    // The benchmarks store the contents of registers; a load before the store would be another benchmark.
     kernel.registers_filled =
         access.operation == RemoteOperation::store || access.operation == RemoteOperation::atomic_add;
     const std::int32_t index = builder.kernel(std::move(kernel));

@@ -15,8 +15,8 @@ enum class RemoteOperation : std::uint8_t {
   load,        // memory to registers
   store,       // registers to memory
   atomic_add,  // registers added to memory
-  get,         // the peer's memory to the own
-  put,         // the own memory to the peer's
+  get,         // the peer's memory to the own memory
+  put,         // the own memory to the peer's memory
 };
 inline constexpr std::array<std::string_view, 5> kRemoteOperationNames{"load", "store", "atomic-add", "get",
                                                                        "put"};
@@ -36,19 +36,19 @@ struct RemoteAccess {
   int gpus = 2;                     // that take part
 };
 
-// One kernel on every active rank whose workgroups move blocks. Throws UserError when a block does not fit a
-// tile operation of this machine.
+// One kernel per active rank; its workgroups move blocks. Throws UserError when a block does not fit a tile
+// operation of this machine.
 Schedule remote_access_schedule(const RemoteAccess& access, const Machine& machine);
 
-// Rows of the blocks of a coarsened grid, in dispatch order; they sum to `rows`. `slots` blocks are resident
-// at once and each stands for `granule` rows in flight. The first `fine_rounds` have blocks of one granule,
-// so that start-up effects keep their size (fabric.convoy_rounds); then sizes double, up to rows / (slots ·
-// generations); at the end a block is at most half of what is left over the slots, so that no slot idles for
-// long. All but the last are granule · 2^i: few sizes.
+// Rows of the blocks of a coarsened grid, in dispatch order; their sum is `rows`. `slots` blocks are resident
+// together, and each stands for `granule` rows in flight. The first `fine_rounds` rounds have blocks of one
+// granule, so that start-up effects keep their size (fabric.convoy_rounds). Then sizes double, up to rows /
+// (slots · generations). At the end a block has at most half of the rows left per slot, so that no slot idles
+// for long. All blocks but the last are granule · 2^i, so that there are few sizes.
 std::vector<std::int64_t> coarsened_blocks(std::int64_t rows, std::int64_t granule, std::int64_t slots,
                                            std::int64_t generations, std::int64_t fine_rounds);
 
-// The workload as the rest of the program sees it.
+// The remote-access workload.
 const Workload& remote_access();
 
 }  // namespace tritax

@@ -20,7 +20,7 @@ RemoteAccess remote_access_of(const Problem& problem) {
           problem["bytes"], problem["block_bytes"], problem.gpus()};
 }
 
-// Own data and one slot a rank.
+// Own data and one slot per rank.
 Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   const RemoteAccess access = remote_access_of(problem);
   check_memory("this scenario", static_cast<double>(access.bytes) * (access.gpus + 1), machine.gpu);

@@ -1,12 +1,12 @@
-// Copy engine: blocks travel by copy engines while the launches of attention run.
+// Copy engine: copy engines move blocks while the kernels of attention run.
 //
 //   stream 0:  ATTEND 0 (library.cpp), which opens; for i = 1 … W-1: wait for event i-1; ATTEND i
-//   stream 1:  one workgroup waits until those are open to whom the rank sends; for i = 0 … W-2:
-//                copy keys and values of a block -> a peer; one workgroup tells it, and waits for what comes;
-//                record event i
+//   stream 1:  one workgroup waits until the receivers of the rank are open; for i = 0 … W-2:
+//                copy keys and values of a block -> a peer; one workgroup signals the peer, and waits for the
+//                arriving block; record event i
 //
-// Ring: block r-i to rank r+1. In turn: the own block to rank r+1+i. At once: the same, in a stream for each
-// i.
+// Ring: block r-i to rank r+1. In turn: the own block to rank r+1+i. At once: as in turn, with one stream for
+// each i.
 #include <string_view>
 
 #include "model/machine/check_machine.hpp"

@@ -12,7 +12,7 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kOpsOfTile = 8;  // at least, where so many can be scheduled
+constexpr std::int64_t kOpsOfTile = 8;  // at least, where a schedule can hold as many
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
@@ -109,7 +109,7 @@ RingDraft::RingDraft(std::string_view pattern, const SequenceAttention& problem_
                 knobs.tile.n;
 }
 
-// All keys and values are everywhere at the end, and each rank has the results of its tokens.
+// At the end every rank has all keys and values, and the results of its tokens.
 void RingDraft::expect_results() {
   for (int rank = 0; rank < ranks(); ++rank) {
     for (int to = 0; to < ranks(); ++to) {
@@ -195,7 +195,7 @@ Kernel RingDraft::attend_kernel(int rank, std::string_view name) const {
   return attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, knobs.profile, rank, name);
 }
 
-// fp32: a log-sum-exp in 16 bits would cost the third digit of every weight.
+// fp32: a 16-bit log-sum-exp loses the third digit of every weight.
 void RingDraft::add_partials() {
   if (!sends()) return;
   const std::int32_t own = narrow(rows_of_widest(problem, knobs.zigzag));

@@ -1,5 +1,5 @@
-// Fused: one kernel, in which some workgroups move keys and values and the others attend. A tile of queries
-// keeps its results in registers until it has seen all blocks: there are no partials.
+// Fused: one kernel, where some workgroups move keys and values and the others attend. A tile of queries
+// keeps its results in registers until it has seen all blocks, so that there are no partials.
 //
 //   workgroup 0:           open
 //   C workgroups, pushed:  for i = 0 … W-2:  wait until the receiver is open; copy its part of a block there;
@@ -25,12 +25,12 @@ namespace {
 
 struct Movers {
   std::int32_t count = 0;
-  TileIndex piece;            // its rows and columns
+  TileIndex piece;            // rows and columns
   std::int16_t arrived = -1;  // (source), counted by workgroups
-  std::int16_t done = -1;     // (workgroup, rank), of those who pull
+  std::int16_t done = -1;     // (workgroup, rank), of pulling workgroups
 };
 
-// Its part of a block, from one rank to another.
+// Moves part p of a block from one rank to another.
 void move_part(RingDraft& draft, const Movers& movers, std::int32_t p, int block, int from, int to) {
   std::int32_t i = 0;
   for (const Rect& rect : draft.block(block)) {

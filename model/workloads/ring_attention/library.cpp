@@ -1,5 +1,5 @@
-// Library: a launch of attention for each block, and sends and receives of the vendor's collective library
-// that pass blocks on (zhuzilin/ring-flash-attention). r own rank, W ranks.
+// Library: one launch of attention per block, and sends and receives of the vendor's collective library that
+// pass blocks on (zhuzilin/ring-flash-attention). r own rank, W ranks.
 //
 //   ATTEND i     a workgroup per tile of queries: merge its partial; attend to block r-i; store the partial,
 //                or, behind the last block that it sees, the result
@@ -22,7 +22,7 @@ namespace tritax {
 
 namespace {
 
-// A ring is one of neighbours, whatever the knobs say of other patterns.
+// The library's route is always a ring of neighbours, independent of the knobs.
 RingKnobs of_library(RingKnobs knobs) {
   knobs.route = Route::ring;
   knobs.lock = LockProtocol::load_store;
@@ -42,7 +42,7 @@ void copy_channel(RingDraft& draft, int rank, const Rect& rect, std::int32_t cha
 }
 
 std::int32_t add_send(RingDraft& draft, int rank, int step, std::int16_t arrived) {
-  constexpr double kSends = 2;  // keys and values, each for itself
+  constexpr double kSends = 2;  // keys and values, in separate sends
   ScheduleBuilder& builder = draft.builder;
   const std::int32_t channels = library_channels(draft.machine);
   const std::int32_t id = builder.kernel(collective_kernel(fmt::format("send-{}", step), rank,
@@ -80,7 +80,7 @@ Schedule build_with_library(std::string_view name, const SequenceAttention& prob
       if (stream > 0 && step > 0) builder.wait_event(rank, step - 1);
       const std::int32_t attend = draft.add_step(rank, step);
       const bool last = step + 1 == draft.ranks();
-      // Where both run side by side, the send comes first: it has less to do than the compute units it needs.
+      // On two streams the send is posted first: it needs few compute units for a short time.
       if (stream == 0 && attend >= 0) builder.launch(rank, attend);
       if (!last) {
         builder.host_work(rank, kCollectiveCall);

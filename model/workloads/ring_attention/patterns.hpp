@@ -4,7 +4,7 @@
 
 namespace tritax {
 
-// Each pattern stands in its function: library.cpp, copy_engine.cpp, fused.cpp.
+// One builder per pattern, described in library.cpp, copy_engine.cpp and fused.cpp.
 Schedule build_ring_library(const SequenceAttention& problem, const Machine& machine, const RingKnobs& knobs);
 Schedule build_ring_library_streams(const SequenceAttention& problem, const Machine& machine,
                                     const RingKnobs& knobs);

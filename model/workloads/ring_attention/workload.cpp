@@ -103,7 +103,7 @@ const std::array<Pattern, 4> kPatterns{{
      .roles = Roles::in_one_kernel},
 }};
 
-// A mesh has a link to every GPU, of which a ring would use one.
+// A mesh has a link to every GPU; a ring would use one of them.
 Values default_knobs(const Problem& problem, const Machine& machine) {
   Values values(kKnobs);
   const SequenceAttention ring = sequence_attention_of(problem);

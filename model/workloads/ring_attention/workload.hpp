@@ -5,7 +5,7 @@
 namespace tritax {
 
 // Ring attention: attention of one long sequence that is sharded over the GPUs (context parallelism,
-// arXiv:2310.01889); keys and values come round while queries stay.
+// arXiv:2310.01889). Keys and values travel around the GPUs while queries stay.
 const Workload& ring_attention();
 
 }  // namespace tritax

@@ -18,7 +18,7 @@ namespace tritax {
 namespace {
 
 constexpr std::int32_t kRegisters = 32;
-constexpr std::int32_t kOffsetsOfLine = 32;  // followed together in caches: a line of 128 bytes
+constexpr std::int32_t kOffsetsOfLine = 32;  // tracked together in caches: a line of 128 bytes
 
 TileSetQuestion question_of(const Problem& problem) {
   return {static_cast<TileSetKind>(problem["structure"]),    static_cast<std::int32_t>(problem["rows"]),

@@ -1,5 +1,5 @@
-// The patterns of SpMV: the schedules of loops (arXiv:2301.04792; gunrock/loops), each a mapping of the rows
-// and nonzeros to workgroups and lanes. T threads of a workgroup, I items of a thread, L lanes of a group.
+// The patterns of SpMV: the schedules of loops (arXiv:2301.04792; gunrock/loops), each a mapping of rows and
+// nonzeros to workgroups and lanes. T threads per workgroup, I items per thread, L lanes per group.
 #include "model/workloads/spmv/patterns.hpp"
 
 #include <fmt/format.h>
@@ -20,9 +20,9 @@ namespace tritax {
 namespace {
 
 constexpr std::int32_t kLibraryThreads = 256;  // CSRMVN_DIM of rocSPARSE
-constexpr std::int32_t kOffsetsOfCopy = 4096;  // that a workgroup sorts into buckets
+constexpr std::int32_t kOffsetsOfCopy = 4096;  // offsets that a workgroup sorts into buckets
 
-// Lanes on a row of rocSPARSE's csrmv by rows: the power of two up to the mean length, from 2 to a wave.
+// Lanes per row of rocSPARSE's csrmv by rows: the power of two up to the mean length, from 2 to a wave.
 std::int32_t library_lanes(const SparseMatrix& matrix, std::int32_t wave) {
   std::int32_t lanes = 2;
   while (lanes < wave && 2 * std::int64_t{lanes} * matrix.rows <= matrix.nonzeros()) lanes *= 2;
@@ -38,7 +38,7 @@ void check_count(const SpmvDraft& draft, std::int64_t workgroups, std::int64_t o
                   knobs, workgroups, draft.matrix->rows, draft.matrix->nonzeros(), kMaxOperations));
 }
 
-// The kernels of merge-path; of a vendor's library the search is always apart.
+// The kernels of merge-path; in a vendor's library the search is always a separate kernel.
 std::vector<std::int32_t> add_merge_path(SpmvDraft& draft, bool vendor) {
   const std::int32_t threads = draft.knobs.threads;
   const std::int64_t items = std::int64_t{threads} * draft.knobs.items;
@@ -55,10 +55,10 @@ std::vector<std::int32_t> add_merge_path(SpmvDraft& draft, bool vendor) {
     kernels.push_back(draft.add_kernel(vendor ? "partition" : "search", threads, 0, vendor));
     for (std::int32_t p = 0; p < searchers; ++p) {
       draft.builder.workgroup(kernels.back());
-      // The probes of its first thread; those of the others go on at the same time. The row end that it looks
-      // at last stands for the coordinates.
+      // The probes of the workgroup's first thread; those of other threads run at the same time. The last row
+      // end of the search stands for the coordinates.
       const std::int64_t begin = std::int64_t{p} * threads * items;
-      draft.builder.load(draft.offsets, {0, 0, 1, 1}, 0);  // before a search, which may end at once
+      draft.builder.load(draft.offsets, {0, 0, 1, 1}, 0);  // in front of a search, which may end at once
       draft.add_search(std::min(begin, std::int64_t{draft.matrix->rows} + draft.matrix->nonzeros()));
       draft.builder.store(begins, {0, p, 1, 1}, 0);
     }
@@ -75,10 +75,10 @@ std::vector<std::int32_t> add_merge_path(SpmvDraft& draft, bool vendor) {
 
 }  // namespace
 
-//   AMD:     stream 0: ROWS: L lanes on a row, by the mean length (rocSPARSE's csrmv without an analysis)
-//   NVIDIA:  stream 0: PARTITION, KERNEL: as merge-path with its search apart (cuSPARSE's
+//   AMD:     stream 0: ROWS: L lanes per row, by the mean length (rocSPARSE's csrmv without an analysis)
+//   NVIDIA:  stream 0: PARTITION, KERNEL: as merge-path with a separate search (cuSPARSE's
 //            csrmv_v3_partition_kernel and csrmv_v3_kernel, as profiles name them:
-//            control-toolbox/CTBenchmarks.jl issue 26; the partition is made again in every call,
+//            control-toolbox/CTBenchmarks.jl issue 26; every call makes the partition again,
 //            ddemidov/amgcl pull request 311)
 Schedule build_spmv_library(const Problem& problem, const Machine& machine, const Values& knobs) {
   SpmvDraft draft("library", problem, machine, knobs, spmv_matrix(problem));
@@ -88,14 +88,14 @@ Schedule build_spmv_library(const Problem& problem, const Machine& machine, cons
                                         kLibraryThreads, LaneSharing::vector, lanes, true)});
 }
 
-//   stream 0: ROWS: a lane a row, T rows a workgroup
+//   stream 0: ROWS: one lane per row, T rows per workgroup
 Schedule build_spmv_thread_mapped(const Problem& problem, const Machine& machine, const Values& knobs) {
   SpmvDraft draft("thread-mapped", problem, machine, knobs, spmv_matrix(problem));
   return draft.finish({draft.add_mapped("thread_mapped", mapped_rows(*draft.matrix, draft.knobs.threads),
                                         draft.knobs.threads, LaneSharing::row)});
 }
 
-//   stream 0: ROWS: L lanes on L rows, T rows a workgroup; sums of rows in registers
+//   stream 0: ROWS: L lanes on L rows, T rows per workgroup; sums of rows in registers
 Schedule build_spmv_group_mapped(const Problem& problem, const Machine& machine, const Values& knobs) {
   SpmvDraft draft("group-mapped", problem, machine, knobs, spmv_matrix(problem));
   const std::int32_t lanes = std::min(draft.knobs.lanes, draft.knobs.threads);
@@ -108,7 +108,7 @@ Schedule build_spmv_group_mapped(const Problem& problem, const Machine& machine,
 Schedule build_spmv_work_oriented(const Problem& problem, const Machine& machine, const Values& knobs) {
   SpmvDraft draft("work-oriented", problem, machine, knobs, spmv_matrix(problem));
   const std::int64_t steps = std::int64_t{draft.matrix->rows} + draft.matrix->nonzeros();
-  // No thread is without a step.
+  // Every thread has at least one step.
   const std::int64_t most = (steps + draft.knobs.threads - 1) / draft.knobs.threads;
   const auto workgroups =
       static_cast<std::int32_t>(std::min<std::int64_t>(draft.resident(draft.knobs.threads), most));
@@ -123,17 +123,17 @@ Schedule build_spmv_work_oriented(const Problem& problem, const Machine& machine
   return draft.finish({kernel});
 }
 
-//   few workgroups:  stream 0: TILES: search the begin; T·I rows and nonzeros, row ends staged in LDS
-//   many:            stream 0: SEARCH: a thread a tile; TILES, without a search
-// Many: where a thread for each begin fills every compute unit.
+//   few workgroups:   stream 0: TILES: search the begin; T·I rows and nonzeros, row ends staged in LDS
+//   many workgroups:  stream 0: SEARCH: one thread per tile; TILES, without a search
+// Many: where one thread per begin fills every compute unit.
 Schedule build_spmv_merge_path(const Problem& problem, const Machine& machine, const Values& knobs) {
   SpmvDraft draft("merge-path", problem, machine, knobs, spmv_matrix(problem));
   return draft.finish(add_merge_path(draft, false));
 }
 
 //   stream 0: COUNT: read the offsets; SORT: read them again, write the row numbers bucket by bucket;
-//             a kernel a bucket: a lane, a wave or a workgroup a row
-// y comes in the order of the buckets.
+//             one kernel per bucket: a lane, a wave or a workgroup per row
+// y is in the order of the buckets.
 Schedule build_spmv_bucketing(const Problem& problem, const Machine& machine, const Values& knobs) {
   const std::shared_ptr<const SparseMatrix> matrix = spmv_matrix(problem);
   const SpmvKnobs limits = spmv_knobs_of(knobs);
@@ -173,8 +173,7 @@ Schedule build_spmv_bucketing(const Problem& problem, const Machine& machine, co
   return draft.finish(kernels);
 }
 
-//   stream 0: QUEUE: as many workgroups as are resident draw chunks of rows, one after the other; a lane a
-//   row
+//   stream 0: QUEUE: all resident workgroups draw chunks of rows, one after the other; one lane per row
 Schedule build_spmv_queue(const Problem& problem, const Machine& machine, const Values& knobs) {
   SpmvDraft draft("dynamic-queue", problem, machine, knobs, spmv_matrix(problem));
   const std::vector<WorkRange> chunks = mapped_rows(*draft.matrix, draft.knobs.chunk);

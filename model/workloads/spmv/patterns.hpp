@@ -4,7 +4,7 @@
 
 namespace tritax {
 
-// How the rows and nonzeros of a sparse matrix come to workgroups and lanes; each stands in patterns.cpp.
+// One builder per mapping of rows and nonzeros to workgroups and lanes; patterns.cpp describes each.
 Schedule build_spmv_library(const Problem& problem, const Machine& machine, const Values& knobs);
 Schedule build_spmv_thread_mapped(const Problem& problem, const Machine& machine, const Values& knobs);
 Schedule build_spmv_group_mapped(const Problem& problem, const Machine& machine, const Values& knobs);

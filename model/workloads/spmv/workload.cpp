@@ -22,7 +22,7 @@ namespace {
 constexpr std::int64_t kMostRows = std::int64_t{1} << 26;
 constexpr std::int64_t kUsualRows = 1 << 14;
 constexpr std::int64_t kMostThreads = 1024;
-constexpr std::int64_t kUsualWidths = 4;  // of a band, in nonzeros of a row
+constexpr std::int64_t kUsualWidths = 4;  // of a band, in nonzeros per row
 constexpr std::int64_t kUsualBlock = 8;
 
 const std::array<Spec, 9> kFields{{
@@ -137,7 +137,7 @@ const std::array<Pattern, 7> kPatterns{{
      .build = build_spmv_queue},
 }};
 
-// What the file says. A saved scenario says the same again.
+// Sets the fields that a file determines. A saved scenario repeats the values of the file.
 void complete_from_file(Problem& problem, const FieldPlace& place) {
   const Values usual(kFields);
   const TileSetFacts facts = facts_of(*spmv_matrix(problem));
@@ -212,7 +212,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   add("items", {4, 7, 11, 16});
   add("lanes", {16, 64, 128, 256});
   Axis& lanes = space.axes.back();
-  lanes.relative = lanes.values.size() > 1;  // to threads, of which a group has no more
+  lanes.relative = lanes.values.size() > 1;  // to threads: a group has at most that many lanes
   for (AxisValue& value : lanes.values) {
     if (!lanes.relative) break;
     value.apply = [set = value.apply](Values& knobs) {
@@ -225,7 +225,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
-// Rows of tritax-gpu sparse-library: the faster of cuSPARSE's algorithms, on the device's clock.
+// Reads rows of tritax-gpu sparse-library: the faster algorithm of cuSPARSE, on the device's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   constexpr std::array<std::string_view, 3> kForms{"library", "csr-default", "csr-alg2"};
   if (!is_of_program(line, spmv(), true)) return std::nullopt;

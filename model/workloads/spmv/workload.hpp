@@ -4,7 +4,7 @@
 
 namespace tritax {
 
-// Sparse matrix times vector on one GPU: y = A·x, A in compressed sparse rows, its structure generated.
+// Sparse matrix times vector on one GPU: y = A·x, with A in compressed sparse rows and a generated structure.
 const Workload& spmv();
 
 }  // namespace tritax

@@ -1,20 +1,22 @@
-// Kernels that memory bounds, on one GPU: rows in, rows out.
+// Memory-bound kernels on one GPU: rows in, rows out.
 //
 //   add-norm  z = dropout(x) + residual, y = norm(z)    reads x and residual, writes z and y
 //   rotary    y = x turned by a table                   reads x and, for every head, the table; writes y
 //
-// What costs is what moves: every operation here reads and writes what the kernel would, tile by tile, and
-// in place of its arithmetic on a row adds or copies, so that the result can be checked: z = y = x +
-// residual; y = x + table, for each head. Statistics of a row, random numbers and rotations cost nothing.
+// Moved bytes decide the cost. Every operation here reads and writes the same data as the kernel, tile by
+// tile. In place of the kernel's arithmetic on a row it adds or copies, so that the result can be checked: z
+// = y = x + residual; y = x + table, for each head. Statistics of a row, random numbers and rotations cost
+// nothing.
 //
-//   separate  a kernel a step, as an eager framework: every intermediate is written and read again
-//             add-norm: t = x | z = t + residual | y = z       rotary: t = x | y = t + table
-//   fused     one kernel: a workgroup a strip of rows
-//   persistent  the same with as many workgroups as are resident at once
+//   separate    one kernel per step, as in an eager framework: intermediates are written and read again
+//               add-norm: t = x | z = t + residual | y = z       rotary: t = x | y = t + table
+//   fused       one kernel: one workgroup per strip of rows
+//   persistent  the same with as many workgroups as are resident together
 //
-// Workgroup w goes to die w mod X. Kernels behind the first give the tile of workgroup w + s to workgroup w,
-// with s the `shift` times the kernels before: with 0, or a multiple of X, a strip is read on the die that
-// wrote it, whose L2 may still have it, else on another, which asks the last-level cache.
+// Workgroup w runs on die w mod X. Kernels behind the first give the tile of workgroup w + s to workgroup w,
+// with s = `shift` times the number of earlier kernels. With s = 0, or a multiple of X, a strip is read on
+// the die that wrote it, and may still be in that die's L2. Otherwise another die reads it from the
+// last-level cache.
 #include "model/workloads/streaming_kernel/workload.hpp"
 
 #include <fmt/format.h>
@@ -40,7 +42,7 @@ constexpr std::array<std::string_view, 2> kStreamingOperationNames{"add-norm", "
 enum class HeadPlaces : std::uint8_t { together, apart };
 constexpr std::array<std::string_view, 2> kHeadPlaceNames{"together", "apart"};
 constexpr std::int32_t kHeadColumns = 128;
-constexpr std::int32_t kOtherRegisters = 32;  // addresses and sums of a thread
+constexpr std::int32_t kOtherRegisters = 32;  // addresses and sums, per thread
 constexpr std::int64_t kMostStrip = 1024;
 
 const std::array<Spec, 4> kFields{{
@@ -90,7 +92,7 @@ struct Streaming {
   bool rotates() const { return operation == StreamingOperation::rotary; }
   std::int32_t strips() const { return ceil_div(rows, strip); }
   std::int32_t width() const { return rotates() ? std::min(cols, kHeadColumns) : cols; }
-  std::int32_t pieces() const { return ceil_div(cols, width()); }  // of a row
+  std::int32_t pieces() const { return ceil_div(cols, width()); }  // per row
   bool splits_row() const { return rotates() && apart; }
   std::int32_t tiles() const { return strips() * (splits_row() ? pieces() : 1); }
   std::int32_t pieces_of_tile() const { return splits_row() ? 1 : pieces(); }
@@ -108,7 +110,7 @@ Streaming streaming_of(const Problem& problem, const Values& values) {
           static_cast<LaunchMode>(values["launch"]) == LaunchMode::graph};
 }
 
-// What the rows of a piece take in registers, in fp32.
+// Registers for the rows of a piece, in fp32.
 Resources streaming_resources(const Streaming& streaming, const Gpu& gpu) {
   Resources resources = copy_resources();
   const double elements = static_cast<double>(streaming.strip) * streaming.width();
@@ -190,7 +192,7 @@ class StreamingDraft {
     }
   }
 
-  // Reads `from`, adds `added` (of a table the columns of its head), and writes to all of `to`.
+  // Reads `from`, adds `added` (for a table, the columns of its head), and writes to all of `to`.
   void move(Rect rect, std::int16_t from, std::int16_t added, std::initializer_list<std::int16_t> to) {
     builder_.load(from, rect, 0);
     Rect other = rect;
@@ -237,7 +239,7 @@ class StreamingDraft {
   ScheduleBuilder builder_;
   Resources resources_;
   std::int32_t resident_ = 1;
-  std::int32_t workgroups_ = 0;  // 0: one a tile
+  std::int32_t workgroups_ = 0;  // 0: one per tile
   std::vector<std::int32_t> kernels_;
   std::int16_t x_ = -1, other_ = -1, z_ = -1, y_ = -1;
 };
@@ -276,7 +278,7 @@ double bytes_of_matrix(const Problem& problem) {
          bytes_of(static_cast<DType>(problem["dtype"]));
 }
 
-// What has to be read and written, once each; a table, which is narrower, does not count.
+// Bytes that must be read and written, once each; a table, which is narrower, does not count.
 Work work(const Problem& problem) {
   const bool rotates = static_cast<StreamingOperation>(problem["operation"]) == StreamingOperation::rotary;
   return {.bytes_per_gpu = (rotates ? 2 : 4) * bytes_of_matrix(problem), .peers = 1};
@@ -326,9 +328,9 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
-// The inputs come from memory once; what is written may stay in a cache.
+// The inputs come from memory once; written data may stay in a cache.
 double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values& values) {
-  streaming_resources(streaming_of(problem, values), machine.gpu);  // refuses what does not fit
+  streaming_resources(streaming_of(problem, values), machine.gpu);  // throws where the rows do not fit
   const bool rotates = static_cast<StreamingOperation>(problem["operation"]) == StreamingOperation::rotary;
   return machine.host.launch_latency_ns +
          (rotates ? 1 : 2) * bytes_of_matrix(problem) / machine.gpu.hbm_gb_per_s;

@@ -4,7 +4,7 @@
 
 namespace tritax {
 
-// Kernels that memory bounds: rows of some matrices in, rows of others out, on one GPU.
+// Memory-bound kernels on one GPU: rows of some matrices in, rows of others out.
 const Workload& streaming_kernel();
 
 }  // namespace tritax

@@ -1,7 +1,7 @@
-// Copy engine: copy engines move heads straight from one layout into the other, as rows at a stride, and no
-// compute unit does.
+// Copy engine: copy engines move heads straight from one layout to the other, as rows at a stride, instead of
+// compute units.
 //
-//   stream 1 + p:  copy what p attends to, of Q, K and V -> qh, kh, vh there, p the own rank last
+//   stream 1 + p:  copy the part of Q, K and V that p attends to -> qh, kh, vh there, p the own rank last
 //                  wait for ATTENTION; copy the results of p's tokens -> o there
 //   stream 0:      wait for the copies; one workgroup exchanges arrivals
 //                  ATTENTION: a workgroup per tile: attend to all its keys; store into oh
@@ -13,7 +13,7 @@ namespace tritax {
 
 namespace {
 
-// Events of a rank: of the copies to each, by heads and then by tokens, and of attention.
+// Events of a rank: of the copies to each rank, by heads and then by tokens, and of attention.
 std::int32_t copied_event(const HeadsDraft& draft, int to, bool back) {
   return back ? draft.ranks() + to : to;
 }
@@ -25,7 +25,7 @@ std::vector<int> own_last(const HeadsDraft& draft, int rank) {
   return all;
 }
 
-// Behind all copies of a rank: tells the others, and waits for what they send.
+// Runs behind all copies of a rank: tells the other ranks, and waits for their copies.
 void meet_copies(HeadsDraft& draft, int rank, bool back, std::int16_t arrived) {
   ScheduleBuilder& builder = draft.builder;
   for (const int to : own_last(draft, rank)) {

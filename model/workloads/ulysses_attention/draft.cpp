@@ -12,11 +12,11 @@ namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kOpsOfTile = 8;  // where so many can be scheduled
+constexpr std::int64_t kOpsOfTile = 8;  // where a schedule can hold as many
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
-// Of all ranks.
+// Number of tiles of all ranks.
 double count_tiles(const SequenceAttention& problem, const UlyssesKnobs& knobs) {
   const auto tokens = static_cast<double>(problem.context);
   return (tokens / knobs.tile.m + problem.gpus) * static_cast<double>(problem.heads);
@@ -52,7 +52,7 @@ double ulysses_bound_ns(const SequenceAttention& problem, const UlyssesKnobs& kn
   for (std::int64_t row = 0; row < problem.context; row += knobs.tile.m) {
     const std::int64_t seen =
         problem.causal ? std::min(problem.context, row + knobs.tile.m) : problem.context;
-    // Keys of a tile are taken in ranges, of which each rounds up.
+    // Keys of a tile are taken in ranges, and each range rounds up.
     longest = static_cast<double>(seen) / knobs.tile.n;
     of_head += longest;
   }
@@ -91,7 +91,7 @@ HeadsDraft::HeadsDraft(std::string_view pattern, const SequenceAttention& proble
   keys_of_op_ = (problem.context + parts - 1) / parts * knobs.tile.n;
 }
 
-// Every rank ends with its tokens' results, which come from the tensors by heads of whoever has the head.
+// Every rank ends with its tokens' results, computed from the tensors by heads of the owners of the heads.
 void HeadsDraft::expect_results() {
   for (const HeadTensor& input : inputs) {
     for (int from = 0; sends() && from < ranks(); ++from) {
@@ -138,8 +138,8 @@ Rect HeadsDraft::by_heads(const HeadTensor& tensor, int tokens_of, int heads_of)
   return {narrow(tokens.begin), 0, narrow(tokens.size()), narrow(columns(tensor, heads_of).size())};
 }
 
-// By owners in the order in which their queries come first, own ones before all; under a mask those of an
-// owner that see most keys first.
+// Tiles by owner, in the order in which queries arrive, own tiles first. Under a mask, tiles of an owner that
+// see more keys come first.
 std::vector<HeadTile> HeadsDraft::tiles(int rank) const {
   std::vector<HeadTile> all;
   const std::int32_t depth = narrow(problem.depth);

@@ -1,14 +1,13 @@
-// Fused: one kernel, in which some workgroups move heads and the others attend as tokens come, and store
+// Fused: one kernel, where some workgroups move heads, and the others attend as tokens arrive, and store
 // results straight to their owners.
 //
-//   C workgroups, pushed:  for ranks d, r first: copy part p of what d attends to -> there; arrived[r] += 1
-//   there
-//                 pulled:  for ranks s, r first: wait until s has begun; copy part p from there; arrived[s]
-//                 += 1
+//   C workgroups, pushed:  for ranks d, r first: copy the part p that d attends to -> there;
+//                          arrived[r] += 1 there
+//                 pulled:  for ranks s, r first: wait until s has begun; copy part p from there;
+//                          arrived[s] += 1
 //   A workgroups:          for tiles: wait for their queries; for ranks s, r first: wait arrived[s] = C;
-//   attend to
-//                          its keys; store -> o of the owner
-//                          tell all peers; the first one waits for all of theirs
+//                          attend to its keys; store -> o of the owner
+//                          tell all peers; the first one waits for all peers
 #include <utility>
 
 #include "model/workloads/ulysses_attention/movers.hpp"
@@ -18,7 +17,7 @@ namespace tritax {
 namespace {
 
 struct FusedFlags {
-  std::int16_t begun = -1;     // (source), of those who pull
+  std::int16_t begun = -1;     // (source), of pulling ranks
   std::int16_t arrived = -1;   // (source), counted by workgroups
   std::int16_t finished = -1;  // (source), counted by workgroups
 };

@@ -5,7 +5,7 @@
 //             ATTENTION:    a workgroup per tile of queries: attend to all its keys; store into oh
 //             ALL-TO-ALL of the rows of oh; COPY: received blocks -> columns of o
 //
-// Copies are there because a collective sends and receives contiguous blocks.
+// The copies are needed because a collective sends and receives contiguous blocks.
 #include <fmt/format.h>
 
 #include <utility>
@@ -18,10 +18,10 @@ namespace tritax {
 
 namespace {
 
-// What the rank's part of a tensor goes through.
+// The blocks of the rank's part of a tensor in an all-to-all.
 struct HeadBlocks {
-  std::int16_t buffer = -1;   // of contiguous blocks, one of each rank, one below the other
-  std::int16_t arrived = -1;  // flags of its all-to-all
+  std::int16_t buffer = -1;   // contiguous blocks, one per rank, one below the other
+  std::int16_t arrived = -1;  // flags of the all-to-all
 };
 
 HeadBlocks add_blocks(HeadsDraft& draft, const HeadTensor& tensor, std::string_view name) {
@@ -33,7 +33,8 @@ HeadBlocks add_blocks(HeadsDraft& draft, const HeadTensor& tensor, std::string_v
       draft.builder.flags(fmt::format("arrived {}", name), library_channels(draft.machine) * draft.ranks())};
 }
 
-// The block that lies between a rank's tokens and another's heads, among those of the first or of the second.
+// The block of one rank's tokens and another rank's heads, at the rank of the tokens or at the rank of the
+// heads.
 Rect block_at(const HeadsDraft& draft, const HeadTensor& tensor, int tokens_of, int heads_of) {
   Rect rect = draft.by_tokens(tensor, tokens_of, heads_of);
   rect.row = heads_of * draft.own_rows();
@@ -48,7 +49,7 @@ LibraryAllToAll exchange_of(const HeadsDraft& draft, const HeadTensor& tensor, c
   all.rank = rank;
   all.ranks = draft.ranks();
   all.arrived = blocks.arrived;
-  const int last = draft.ranks() - 1;  // no share is smaller
+  const int last = draft.ranks() - 1;  // its share is the smallest
   all.equal_blocks = draft.problem.tokens(0).size() == draft.problem.tokens(last).size() &&
                      draft.columns(tensor, 0).size() == draft.columns(tensor, last).size();
   all.widest_bytes = static_cast<double>(draft.own_rows()) *

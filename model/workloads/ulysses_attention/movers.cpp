@@ -10,7 +10,7 @@ namespace tritax {
 
 namespace {
 
-// Moves what is p's of a rectangle of `from_buffer` to where `to` begins.
+// Moves part p of a rectangle of `from_buffer` to the place that begins at `to`.
 void move_pieces(HeadsDraft& draft, const HeadMovers& movers, std::int32_t p, std::int16_t to_buffer,
                  const Rect& to, int to_rank, std::int16_t from_buffer, const Rect& from, int from_rank) {
   std::int32_t i = 0;

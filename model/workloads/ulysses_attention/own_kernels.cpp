@@ -1,4 +1,4 @@
-// Patterns whose all-to-alls are kernels of their own. C workgroups move, p one of them; r own rank.
+// Patterns with all-to-all kernels of their own. C workgroups move, p one of them; r own rank.
 //
 //   HEADS, pushed:   for ranks d, r first: copy part p of what d attends to -> qh, kh, vh there;
 //                    exchange arrivals
@@ -66,7 +66,7 @@ void launch_tokens(HeadsDraft& draft, const HeadMovers& movers, int rank, const 
   draft.builder.launch(rank, id);
 }
 
-// Where hosts keep runs apart, nobody asks whether others have begun.
+// Where hosts separate runs, no rank asks whether others have begun.
 ExchangeFlags flags_of_heads(HeadsDraft& draft, const HeadMovers& movers) {
   if (!draft.sends()) return {};
   const bool pull = draft.knobs.pull;

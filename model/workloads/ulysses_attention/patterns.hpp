@@ -4,8 +4,7 @@
 
 namespace tritax {
 
-// Each pattern stands in its function: library.cpp, own_kernels.cpp, copy_engine.cpp,
-// fused.cpp.
+// One builder per pattern, described in library.cpp, own_kernels.cpp, copy_engine.cpp and fused.cpp.
 Schedule build_heads_library(const SequenceAttention& problem, const Machine& machine,
                              const UlyssesKnobs& knobs);
 Schedule build_heads_direct(const SequenceAttention& problem, const Machine& machine,
