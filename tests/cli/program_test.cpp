@@ -178,7 +178,8 @@ TEST(Program, AWorkloadHasItsOwnOptionsOnly) {
 
 TEST(Program, WhatAnotherWorkloadMayNotBeIsRefusedWithItsOptions) {
   const std::string gather = "simulate --workload all-gather --pattern library --cols 256 --machine h200-4 ";
-  expect_user_error(run_tritax(gather), {"--rows: missing; give the sizes --rows, --cols (or --bytes) and --machine"});
+  expect_user_error(run_tritax(gather),
+                    {"--rows: missing; give the sizes --rows, --cols (or --bytes) and --machine"});
   expect_user_error(run_tritax(gather + "--rows 0"), {"--rows: 0 is out of range"});
   expect_user_error(run_tritax(gather + "--rows 64 --gpus 1"),
                     {"--gpus: ", "2 to the number of GPUs of the machine"});
