@@ -151,7 +151,7 @@ void add_page_options(CLI::App& app, PageOptions& options, PageShows shows) {
   };
   add("-o,--output", options.file, "Where the page goes; '-': to standard output", "FILE.html");
   add("--svg", options.svg, "Write its first figure alone", "FILE.svg");
-  add("--png", options.png, "Likewise, by rsvg-convert", "FILE.png");
+  add("--png", options.png, "Write its first figure alone, by rsvg-convert", "FILE.png");
   if (shows == PageShows::answers) return;
   app.add_flag("--fast", options.fast,
                "Leave out what the time depends on, which is some hundred runs of the one that is shown");

@@ -342,7 +342,7 @@ void add_symmetry_option(CLI::App& command, Symmetry& symmetry) {
           },
           fmt::format("Whether nodes that behave alike are simulated once: auto, with more than {} GPUs; on; "
                       "off; ranks, GPUs of one node too, up to some per cent too fast; same-luck and "
-                      "ranks-same-luck, all of them, but with the luck of those (default: auto)",
+                      "ranks-same-luck, all of them, but with the random shares of those (default: auto)",
                       kMostRanksInFull))
       ->type_name("NAME");
 }

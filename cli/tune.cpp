@@ -98,7 +98,7 @@ void report_sieve(const TuneArguments& asked, const ChoiceTable& table, const Tu
       fmt::format("sieve of {} options: {} problems train, {} are held out; {} bits\n"
                   "of what is slower than the best by more than {:g} %, {:.1f} % go, {:.1f} % stay; no "
                   "suitable option stays "
-                  "of {} problems, the very best goes of {}; {:.1f} % of problems have a new key\n\n",
+                  "of {} problems, the best option goes of {}; {:.1f} % of problems have a new key\n\n",
                   table.options.size(), score.trained, score.held_out, tuned.sieve.bits(),
                   100 * asked.tolerance, 100 * score.eliminated, 100 * score.false_positives,
                   score.false_negatives, score.best_lost, 100 * score.unknown));

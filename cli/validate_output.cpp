@@ -201,7 +201,7 @@ std::string clock_text(MeasuredClock clock) {
                                         "the makespan."
                                       : "Clock: device; measured from the first workgroup's begin to the "
                                         "last one's end on the slowest "
-                                        "rank, predicted likewise.";
+                                        "rank, predicted in the same way.";
 }
 
 std::vector<ValidatedRow> worst_first(std::vector<ValidatedRow> rows, MeasuredClock clock) {

@@ -197,7 +197,7 @@ ChoiceTable policy_choices(const Machine& machine, const CorpusKernels& kernels,
   ChoiceTable table;
   for (int policy = 0; policy < kPolicies; ++policy)
     table.options.push_back(fmt::format("policy {}", policy));
-  table.numbers = {"full waves of tiles", "sixteenths of the last wave", "iterations of a tile"};
+  table.numbers = {"full rounds of tiles", "sixteenths of the last round", "iterations of a tile"};
   table.problems.resize(sizes.size());
   table.time_ns.resize(sizes.size());
   tbb::parallel_for(std::size_t{0}, sizes.size(), [&](std::size_t i) {

@@ -128,7 +128,7 @@ const std::array<Pattern, 8> kPatterns{{
      .knobs = kLaunchedKnobs,
      .build = build_checked<build_group_buckets>},
     {.name = "dynamic-queue",
-     .summary = "a workgroup a compute unit; whoever is free draws the next tile",
+     .summary = "a workgroup per compute unit; a free workgroup draws the next tile",
      .knobs = kDealtKnobs,
      .build = build_checked<build_tile_queue>},
 }};
