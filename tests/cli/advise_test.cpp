@@ -180,7 +180,7 @@ TEST(Advise, KnobsOfACandidateAreThoseThatItsPatternHas) {
   for (const json& candidate : advice.at("candidates")) {
     const std::string pattern = candidate.at("pattern");
     const json listed = run_json("patterns show " + pattern).at("knobs");
-    std::set<std::string> has{"host_barriers"};
+    std::set<std::string> has{"host_barriers", "processes"};
     for (const json& knob : listed) has.insert(knob.at("knob").get<std::string>());
     if (pattern == "library") has.insert({"tile", "waves", "pipeline"});  // it chooses them
     for (const auto& [knob, value] : candidate.at("knobs").items()) {
