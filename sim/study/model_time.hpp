@@ -6,8 +6,7 @@
 //
 //   T = call + latency + Σ (gpu + gaps in a graph) + synchronisation
 //
-// The threads of the GPUs of a node begin at once and take turns to launch: a call takes at least one turn of
-// each of them. Hosts of other nodes have their own turns.
+// Every GPU has a process of its own, as serving engines have: no call waits for the launches of other GPUs.
 //
 // A pattern in which a host waits cuts the graph in two, each with call, latency and synchronisation. In a
 // *stream* the host runs ahead as far as it can. Let h be the time when it has called block i, g the time

@@ -55,7 +55,7 @@ TEST(LibraryTables, AreReproducedWithinOnePercent) {
   }
 }
 
-// On the GPU that is launched last; the others wait for it.
+// On the GPU that waits least for the others.
 double last_kernels_ns(const Problem& problem, const Machine& machine) {
   const Workload& workload = *problem.workload;
   const Schedule schedule = build_schedule(find_pattern(workload, "library", "test"), problem, machine,
