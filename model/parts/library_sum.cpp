@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "model/cost/nodes_cost.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/library_gemm.hpp"
 
@@ -37,7 +38,9 @@ LibraryReduce library_reduce_of(SumDraft& draft, std::string kernel, std::int16_
   reduce.kernel = std::move(kernel);
   reduce.ranks = draft.ranks();
   reduce.everywhere = draft.everywhere;
-  if (draft.everywhere) reduce.custom = draft.knobs.custom;
+  // Between nodes engines call the collective library.
+  const bool one_node = !node_grid(draft.machine, draft.ranks()).several();
+  if (draft.everywhere && one_node) reduce.custom = draft.knobs.custom;
   reduce.own = own;
   reduce.result = draft.c;
   reduce.slot_rows = widest.rows;

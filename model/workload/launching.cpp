@@ -18,8 +18,9 @@ namespace {
 
 constexpr std::int64_t kMostCallUs = 10000;
 
-// A knob's values by number: those of CallForm as far as eager, then the one that the workload has beyond.
 constexpr std::array<std::string_view, 2> kProcessesNames{"per-gpu", "one"};
+// Values of the knob `form` by number: those of CallForm up to eager, then the one that the workload has
+// beyond.
 constexpr std::array<std::string_view, 3> kUsualForms{"stream", "graph", "eager"};
 constexpr std::array<std::string_view, 4> kSliceForms{"stream", "graph", "eager", "eager-slices"};
 constexpr std::array<std::string_view, 4> kCustomForms{"stream", "graph", "eager", "custom-graph"};
@@ -172,9 +173,8 @@ Spec processes_knob() {
   Spec spec;
   spec.name = kProcessesKnob;
   spec.help =
-      "a process per GPU (per-gpu), as under torchrun and mpirun, or one that drives all GPUs of a node, "
-      "whose "
-      "launches take turns (one)";
+      "a process per GPU (per-gpu), as under torchrun and mpirun, or one process that drives all GPUs of a "
+      "node, whose launches take turns (one)";
   spec.kind = ValueKind::name;
   spec.names = kProcessesNames;
   spec.of_every_run = true;

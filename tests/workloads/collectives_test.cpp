@@ -178,6 +178,16 @@ TEST(EngineAllReduce, IsRightOnUpToEightRanksAndTimesWhatEnginesTake) {
   EXPECT_EQ(plain.kernels.front().library.routine, LibraryRoutine::all_reduce);
 }
 
+TEST(EngineAllReduce, IsTheLibrarysBetweenNodes) {
+  Values knobs(all_reduce().knobs);
+  const Spec& form = *find_spec(all_reduce().knobs, kFormKnob);
+  knobs.give(kFormKnob, static_cast<std::int64_t>(form.names.size() - 1));
+  const Problem problem = collective_of(all_reduce(), 64, 512, DType::bf16, 16);
+  const Schedule schedule =
+      build_schedule(find_pattern(all_reduce(), "library", "test"), problem, find_machine("h200-8x8"), knobs);
+  for (const Kernel& kernel : schedule.kernels) EXPECT_EQ(kernel.library.routine, LibraryRoutine::all_reduce);
+}
+
 // Where calls of the engine were measured, a question that runs as a graph takes it for the library.
 TEST(EngineAllReduce, IsTheLibraryOfGraphsWhereItWasMeasured) {
   const Values none(all_reduce().knobs);
