@@ -195,7 +195,8 @@ std::string class_sentence(const Question& question, const Advice& advice, const
                             fmt::join(others, ", and "));
 }
 
-// "Library calls are corrected by measured ones: cublas-h200-bf16, nccl-h200. NCCL uses multicast (NVLS)."
+// "Measured calls correct the times of similar library calls: cublas-h200-bf16, nccl-h200. NCCL uses
+// multicast (NVLS)."
 std::string library_sentence(const Question& question) {
   const Pattern* library = baseline_of(*question.problem.workload);
   if (library == nullptr || !library->vendor) return {};
@@ -204,9 +205,11 @@ std::string library_sentence(const Question& question) {
   for (const auto& table : machine.library_tables) names.push_back(table->name());
   for (const auto& table : machine.collective_tables) names.push_back(table->name());
   std::string text =
-      names.empty() ? std::string("No call of a library was measured on this machine: they go by the law.")
-                    : fmt::format("Library calls are corrected by measured ones where there are such: {}.",
-                                  fmt::join(names, ", "));
+      names.empty()
+          ? std::string(
+                "Times of library calls come from the law alone: no call was measured on this machine.")
+          : fmt::format("Measured calls correct the times of similar library calls: {}.",
+                        fmt::join(names, ", "));
   if (machine.fabric.multicast && question.problem.gpus() > 1) text += " NCCL uses multicast (NVLS).";
   return text;
 }

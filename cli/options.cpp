@@ -273,9 +273,8 @@ void add_problem_options(CLI::App& app, const Workload& workload, Asked& asked) 
            static const Spec size{.name = "bytes", .help = "", .kind = ValueKind::bytes, .high = kMostBytes};
            asked.message_bytes = parse_value(text, "--bytes", size).front();
          },
-         "Size of the message as nccl-tests and rccl-tests count it, for example 128MiB, instead of --rows "
-         "and "
-         "--cols")
+         "Size of the message as nccl-tests and rccl-tests count it, for example 128MiB, instead of "
+         "--rows and --cols")
       ->type_name("BYTES")
       ->group(kWorkloadGroup);
 }

@@ -7,6 +7,7 @@
 #include "sim/account_fields.hpp"
 #include "sim/run_fields.hpp"
 #include "sim/study/layer_fields.hpp"
+#include "sim/study/message_rates.hpp"
 #include "sim/study/ranked.hpp"
 
 namespace tritax::cli {
@@ -29,6 +30,7 @@ std::vector<ResultTable> result_tables() {
       {"layer_step", "one product of a layer, of tritax layer", infos_of(layer_step_fields())},
       {"layer_sum", "the products of a layer or a model together, of tritax layer",
        infos_of(layer_sum_fields())},
+      {"message", "the bandwidths of a collective alone, of tritax simulate", infos_of(message_fields())},
       {"run", "a simulated run, of tritax simulate", infos_of(run_fields())},
       {"rank", "one GPU of a run, in JSON and Python", infos_of(rank_fields())},
       {"gpu", "one GPU of a run, in tables and CSV", infos_of(gpu_line_fields())},

@@ -32,6 +32,7 @@
 #include "sim/account_fields.hpp"
 #include "sim/run_fields.hpp"
 #include "sim/study/explain.hpp"
+#include "sim/study/message_rates.hpp"
 #include "sim/study/spread.hpp"
 
 namespace tritax::cli {
@@ -66,8 +67,7 @@ struct Simulated {
   Taxes taxes;  // if requested
   Spread spread;
   double flops = 0;
-  double message_bytes = 0;  // for a collective alone, and the bytes that a GPU moves
-  double bus_bytes = 0;
+  std::optional<MessageRates> message;  // of a collective alone
 };
 
 // At most: two runs in order and two by dependences, each of which may need one run for its places.
@@ -101,10 +101,7 @@ Simulated simulate_source(const Source& source, const SimulateArguments& argumen
     run.taxes = taxes_of(run.result, makespans);
   });
   run.flops = source.scenario ? work_of(source.scenario->problem).flops : run.result.matrix_flops;
-  if (source.scenario) {
-    run.message_bytes = message_bytes(source.scenario->problem);
-    run.bus_bytes = run.message_bytes > 0 ? work_of(source.scenario->problem).bytes_per_gpu : 0;
-  }
+  if (source.scenario) run.message = message_rates(source.scenario->problem, run.result);
   run.gpus = subject.schedule.ranks;
   run.buffers = buffer_names(subject.schedule);
   subject.schedule = Schedule();
@@ -159,9 +156,10 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
   if (run.flops > 0) {
     outputs.print(fmt::format(", {:.1f} TFLOP/s", run.flops / result.makespan_ns / 1000));
   }
-  if (run.message_bytes > 0) {
-    outputs.print(fmt::format(", algbw {:.1f} GB/s, busbw {:.1f} GB/s", run.message_bytes / result.kernels_ns,
-                              run.bus_bytes / result.kernels_ns));
+  if (run.message) {
+    for (const Field<MessageRates>& rate : message_fields()) {
+      outputs.print(fmt::format(", {} {:.1f} GB/s", rate.name, rate.get(*run.message).number()));
+    }
   }
   if (run.spread.worth_saying()) {
     outputs.print(fmt::format("\nrandom shares of full links: {}", text_of(run.spread)));
@@ -200,10 +198,7 @@ ordered_json run_json(const Simulated& run, const Record& record) {
   put_fields(json, run_fields(), result);
   json["spread"] = json_of(run.spread);
   json["flops"] = run.flops;
-  if (run.message_bytes > 0) {
-    json["algbw_gb_per_s"] = run.message_bytes / result.kernels_ns;
-    json["busbw_gb_per_s"] = run.bus_bytes / result.kernels_ns;
-  }
+  if (run.message) put_fields(json, message_fields(), *run.message);
   json["taxes"] = json_of(run.taxes);
   ordered_json& gpus = json["gpus"] = ordered_json::array();
   for (const RankResult& gpu : result.ranks) {

@@ -30,9 +30,9 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
         "The first {} are a tie: they differ from the first by less than such ratios were off.", tied));
   } else if (judgement.band > 0) {
     sentences.emplace_back(
-        "How far times of own patterns are off is not known. Their ratios to the library were compared, so "
-        "ties are "
-        "between an own pattern and the library only.");
+        "The band of own patterns is not known. Their ratios to the library were compared, so only a tie "
+        "with "
+        "the library is marked.");
   } else if (!judgement.bands.empty()) {
     sentences.emplace_back("How far such predictions are off is not known, so nothing is called a tie.");
   }

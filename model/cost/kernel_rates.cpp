@@ -55,8 +55,10 @@ double ring_gb_per_s(const Machine& machine, int ranks, std::int32_t channels) {
   return ring_links(ranks) * fabric.link_raw_gb_per_s * fabric.store_efficiency / channels;
 }
 
-// Of an engine's own all-reduce: the set-up of a kernel; all else is in its steps. Small ones carry flags in
-// the words of the data (TensorRT-LLM's and SGLang's one-shot kernels).
+// Rates of a serving engine's own all-reduce. The start is the set-up of a kernel; all other time is in its
+// steps. Small matrices are taken to carry flags in the words of the data, as TensorRT-LLM's one-shot kernel
+// does. The limit is assumed: vLLM's kernel changes from one shot to two at this size on eight GPUs
+// (vllm-project/vllm csrc/custom_all_reduce.cuh).
 KernelRates of_custom(const Machine& machine, double bytes) {
   constexpr double kMostWithFlags = 256 * 1024;
   KernelRates rates;

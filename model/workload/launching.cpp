@@ -206,17 +206,12 @@ LaunchMode launch_mode_of(const Problem& problem, const Values& pins) {
   return !rows.empty() && problem[rows] <= kMostGraphRows ? LaunchMode::graph : LaunchMode::stream;
 }
 
-namespace {
-
-// Whether calls of the engine's all-reduce were measured on the machine.
-bool has_custom(const Machine& machine, Engine engine) {
+bool engine_is_measured(const Machine& machine, Engine engine) {
   const auto kind = static_cast<CollectiveKind>(static_cast<std::size_t>(CollectiveKind::vllm_all_reduce) +
                                                 static_cast<std::size_t>(engine));
   return std::any_of(machine.collective_tables.begin(), machine.collective_tables.end(),
                      [&](const auto& table) { return table->knows(kind); });
 }
-
-}  // namespace
 
 Values in_mode(const Values& pins, LaunchMode mode, const Machine& machine) {
   Values all = pins;
@@ -227,7 +222,7 @@ Values in_mode(const Values& pins, LaunchMode mode, const Machine& machine) {
   const bool graph = mode == LaunchMode::graph;
   give(kLaunchKnob, static_cast<std::int64_t>(mode));
   const bool custom =
-      graph && pins.has(kEngineKnob) && has_custom(machine, static_cast<Engine>(pins[kEngineKnob]));
+      graph && pins.has(kEngineKnob) && engine_is_measured(machine, static_cast<Engine>(pins[kEngineKnob]));
   const auto last = static_cast<std::int64_t>(kCustomForms.size() - 1);
   give(kFormKnob, custom ? last : static_cast<std::int64_t>(graph ? CallForm::graph : CallForm::stream));
   return all;

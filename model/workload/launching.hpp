@@ -60,6 +60,10 @@ inline constexpr std::array<std::string_view, 2> kLaunchModeNames{"stream", "gra
 Spec form_knob(CallForm last = CallForm::eager);
 Spec engine_knob();
 
+// Whether calls of that engine's all-reduce were measured on the machine. By the law alone they are off by a
+// third in the median (docs/support.md).
+bool engine_is_measured(const Machine& machine, Engine engine);
+
 // The form in the knobs, which must have the knob `form`.
 CallForm call_form_of(const Values& knobs);
 Spec call_knob();

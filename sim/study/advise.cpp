@@ -137,6 +137,9 @@ void Study::find_forms(std::size_t pattern, const Values& knobs, const Simulatio
     if (knobs[kFormKnob] == value) continue;
     Values other = knobs;
     other.assume(kFormKnob, value);
+    if (call_form_of(other) == CallForm::custom_graph &&
+        !engine_is_measured(machine_, static_cast<Engine>(other[kEngineKnob])))
+      continue;
     try {
       const SimulationResult run = simulate(evaluator_.build(pattern, other), machine_, options);
       if (run.gave_up) return;
@@ -186,8 +189,7 @@ Candidate Study::candidate_of(std::size_t pattern) const {
   }
   candidate.result = best.result;
   candidate.bound = best.bound;
-  candidate.message_bytes = message_bytes(problem_);
-  if (candidate.message_bytes > 0) candidate.bus_bytes = work_of(problem_).bytes_per_gpu;
+  candidate.message = message_rates(problem_, best.result);
   candidate.rounds = *account.rounds;
   candidate.others = account.others;
   candidate.forms = account.forms;

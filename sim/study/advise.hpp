@@ -21,6 +21,7 @@
 #include "model/workload/workload.hpp"
 #include "sim/simulate.hpp"
 #include "sim/study/evaluator.hpp"
+#include "sim/study/message_rates.hpp"
 #include "sim/study/spread.hpp"
 
 namespace tritax {
@@ -64,13 +65,11 @@ struct Candidate {
   TimeBound bound;
   Rounds rounds;
   std::vector<OtherTime> others;
-  std::vector<FormTime> forms;     // for a library: other forms of the call
-  std::vector<ClassTime> classes;  // for the fastest own patterns, if kernels are asked for as `own`
-  // For a collective alone (workload.hpp): its message, and the bytes of it that a GPU moves; else 0.
-  double message_bytes = 0;
-  double bus_bytes = 0;
-  bool searched = true;  // knobs other than the defaults were tried
-  Spread spread;         // for the winner and the baseline, unless interrupted
+  std::vector<FormTime> forms;          // for a library: other forms of the call
+  std::vector<ClassTime> classes;       // for the fastest own patterns, if kernels are asked for as `own`
+  std::optional<MessageRates> message;  // of a collective alone
+  bool searched = true;                 // knobs other than the defaults were tried
+  Spread spread;                        // for the winner and the baseline, unless interrupted
   // For a pattern that was stopped before it was tuned, because it is far behind: a lower bound of the time
   // of all tried knobs. The knobs and their time are then the best of a few.
   std::optional<double> at_least_ns;

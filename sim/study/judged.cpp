@@ -76,7 +76,9 @@ Answered verdict_beside_library(const Problem& problem, const Machine& machine, 
   own.searched = false;
   there.pattern = library;
   Values library_knobs(workload.knobs);
-  if (knobs.has("host_barriers")) library_knobs.give("host_barriers", knobs["host_barriers"]);
+  for (const std::string_view knob : {std::string_view("host_barriers"), kProcessesKnob}) {
+    if (knobs.has(knob)) library_knobs.give(knob, knobs[knob]);
+  }
   const bool graph =
       knobs.has(kLaunchKnob) && static_cast<LaunchMode>(knobs[kLaunchKnob]) == LaunchMode::graph;
   library_knobs = in_mode(library_knobs, graph ? LaunchMode::graph : LaunchMode::stream, machine);

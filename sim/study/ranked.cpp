@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/account_fields.hpp"
+#include "sim/study/message_rates.hpp"
 
 namespace tritax {
 
@@ -13,11 +14,6 @@ const TimeAccount& account_of_candidate(const Ranked& one) { return one->taxes.a
 FieldValue uncertainty_of(const Ranked& one) {
   const Doubt* doubt = one.judgement->doubts[one.place];
   return doubt == nullptr ? FieldValue() : FieldValue(doubt->note);
-}
-
-// bytes/ns are GB/s. By the kernels' time, as in benchmarks that call repeatedly.
-FieldValue rate_of(const Ranked& one, double bytes) {
-  return bytes > 0 ? FieldValue(bytes / one->result.kernels_ns) : FieldValue();
 }
 
 FieldValue parts_of_k_of(const Ranked& one) {
@@ -66,21 +62,6 @@ Fields<Ranked> bounds_and_knobs() {
         .meaning = "from the start of the first workgroup to the end of the last",
         .shows = shown::kJson | shown::kProperty},
        [](const Ranked& one) { return one->result.kernels_ns; }},
-      {{.name = "algbw",
-        .unit = FieldUnit::gb_per_s,
-        .meaning =
-            "of a collective alone: bytes of its message per time of its kernels, as nccl-tests counts",
-        .shows = shown::kColumns | shown::kJson | shown::kRow,
-        .optional = true,
-        .if_any = true},
-       [](const Ranked& one) { return rate_of(one, one->message_bytes); }},
-      {{.name = "busbw",
-        .unit = FieldUnit::gb_per_s,
-        .meaning = "the same of the bytes that a GPU has to move: what links are compared with",
-        .shows = shown::kColumns | shown::kJson | shown::kRow,
-        .optional = true,
-        .if_any = true},
-       [](const Ranked& one) { return rate_of(one, one->bus_bytes); }},
       {{.name = "lower_bound",
         .unit = FieldUnit::time,
         .meaning = "what no schedule with these knobs is faster than",
@@ -141,6 +122,7 @@ const Fields<Ranked>& candidate_fields() {
     include(all, account_fields(), account_of_candidate, {.shows = shown::kRow});
     include(all, savings_fields(), [](const Ranked& one) { return &one->taxes; },
             {.shows = shown::kJson, .object = "counterfactual"});
+    include(all, message_fields(), [](const Ranked& one) { return one->message; }, {});
     append(all, bounds_and_knobs());
     return all;
   }();

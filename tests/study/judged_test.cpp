@@ -51,6 +51,31 @@ TEST(VerdictBesideALibrary, TakesTheLibraryInTheSameLaunchMode) {
   EXPECT_TRUE(names(LaunchMode::graph, graph_ns)) << question.beside_library(1e9, LaunchMode::graph).sentence;
 }
 
+// One process for all GPUs launches the library, too.
+TEST(VerdictBesideALibrary, TakesTheLibraryWithAsManyProcesses) {
+  Question question;
+  question.machine = find_machine("h200-8");
+  question.problem.values.give("gpus", 8);
+  SimulationOptions options;
+  options.seed = 1;
+  Values knobs(question.problem.workload->knobs);
+  knobs.give(kProcessesKnob, 1);
+  const auto library_ns = [&](std::int64_t processes) {
+    Values of_library(question.problem.workload->knobs);
+    of_library.give(kProcessesKnob, processes);
+    return simulate(build_schedule(question.pattern("library"), question.problem, question.machine,
+                                   resolved_knobs(question.problem, question.machine, of_library)),
+                    question.machine, options)
+        .makespan_ns;
+  };
+  ASSERT_GT(library_ns(1), library_ns(0) * 1.001);
+  const Answered answered = verdict_beside_library(question.problem, question.machine,
+                                                   question.pattern("fused-sequential"), knobs, 1e9, 1);
+  EXPECT_NE(answered.sentence.find(fmt::format("library takes {:.1f} us", library_ns(1) / 1e3)),
+            std::string::npos)
+      << answered.sentence;
+}
+
 TEST(VerdictBesideALibrary, OfKnobsThatNobodySearchedIsUnknownWhereTheLibraryIsFaster) {
   const Question question;
   const Answered slow = question.beside_library(1e9, LaunchMode::stream);
