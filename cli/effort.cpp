@@ -28,7 +28,7 @@ void add_max_operations_option(CLI::App& app, std::optional<std::int64_t>& most)
   add_integer(
       app, "--max-operations", most,
       fmt::format("Refuse a schedule with more operations in all its runs (default: {}; a core simulates "
-                  "0.5 to 2 million a second)",
+                  "0.5 to 2 million per second)",
                   kUsualMaxOperations),
       1, std::numeric_limits<std::int64_t>::max());
 }

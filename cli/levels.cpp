@@ -47,7 +47,7 @@ Table wave_table(const Levels& levels) {
                {"waves", "waves"},
                {"wave_tile", "tile of a wave"},
                {"instruction", "instruction"},
-               {"instructions", "instructions a step"},
+               {"instructions", "instructions per step"},
                {"useful_percent", "useful", "%"}},
               {}};
   for (const WaveProduct& product : levels.products) {

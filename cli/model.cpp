@@ -254,7 +254,7 @@ Run add_model(CLI::App& program, const Workload& /*workload*/) {
   add_seed_option(command, options->seed);
   add_selector_option(command, options->selector, "bounds in decode, defaults in prefill");
   add_output_options(command, options->output);
-  command.add_option("--plot", options->plot, "Draw where the time of an output token goes, a bar a row")
+  command.add_option("--plot", options->plot, "Draw where the time of an output token goes, a bar per row")
       ->type_name("FILE.svg")
       ->group(kOutputGroup);
   command.footer(

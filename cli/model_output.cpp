@@ -200,7 +200,7 @@ Table model_table(const ModelAnswers& answers) {
                {"ttft_ms", "TTFT", "ms"},
                {"tpot_ms", "TPOT", "ms", 2},
                {"tpot_stream_ms", "no graph", "ms", 2},
-               {"tokens_per_s_per_gpu", "tokens/s a GPU", "", 0},
+               {"tokens_per_s_per_gpu", "tokens/s per GPU", "", 0},
                {"communication_percent", "comm", "%"},
                {"launch_percent", "launch", "%"},
                {"bulk_synchronous_percent", "bulk-sync", "%"},

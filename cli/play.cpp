@@ -93,13 +93,13 @@ void print_play(const Outputs& outputs, const PlayArguments& arguments, const Su
                 const PlayResult& result, const Answered& answered) {
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
   if (arguments.replay.empty()) {
-    outputs.print(
-        fmt::format("{} has evaluated {} moves in {:.1f} s ({:.0f} a second); the mask refused {} others, {} "
-                    "of them by the "
-                    "checker\n",
-                    arguments.player, result.evaluated, result.seconds,
-                    static_cast<double>(result.evaluated) / std::max(1e-9, result.seconds), result.masked,
-                    result.refused_by_law));
+    outputs.print(fmt::format(
+        "{} has evaluated {} moves in {:.1f} s ({:.0f} per second); the mask refused {} others, {} "
+        "of them by the "
+        "checker\n",
+        arguments.player, result.evaluated, result.seconds,
+        static_cast<double>(result.evaluated) / std::max(1e-9, result.seconds), result.masked,
+        result.refused_by_law));
   }
   outputs.print(
       fmt::format("start {:.2f} us, found {:.2f} us: {:.2f} % less, with equal shares of full links\n",

@@ -45,7 +45,7 @@ void print_step(const Outputs& outputs, const StepPlay& play, std::string_view p
     return;
   }
   outputs.print(
-      fmt::format("{} has evaluated {} moves in {:.1f} s ({:.0f} a second); the mask refused {} others\n",
+      fmt::format("{} has evaluated {} moves in {:.1f} s ({:.0f} per second); the mask refused {} others\n",
                   player, play.evaluated, play.seconds,
                   static_cast<double>(play.evaluated) / std::max(1e-9, play.seconds), play.masked));
   outputs.print(fmt::format(

@@ -78,7 +78,8 @@ void report_sweep(const SweepArguments& arguments, const SweepPlan& plan, const 
   const std::size_t done = tally.answered + tally.refused;
   std::string text =
       fmt::format("sweep '{}': {} points answered in {}", plan.name, tally.answered, duration_text(seconds));
-  if (done > 1 && seconds > 0) text += fmt::format(" ({:.4g} a second)", static_cast<double>(done) / seconds);
+  if (done > 1 && seconds > 0)
+    text += fmt::format(" ({:.4g} per second)", static_cast<double>(done) / seconds);
   if (tally.refused > 0) text += fmt::format(", {} refused", tally.refused);
   if (tally.left > 0) text += fmt::format(", {} left", tally.left);
   write_standard_output(fmt::format("{}\nnext: tritax export {}\n", text, arguments.database));

@@ -95,7 +95,8 @@ Run add_trace(CLI::App& program, const Workload& workload) {
           "Put the timeline of 'tritax measure --timeline' beside the simulated one, first kernels aligned")
       ->type_name("FILE.json");
   command.footer(
-      "One process a GPU with a track a stream and a compute unit; the clock of its matrix cores and what "
+      "One process per GPU with a track per stream and a compute unit; the clock of its matrix cores and "
+      "what "
       "it\n"
       "reads from L2, last-level cache and memory as counters; and the links as counters. --csv lists the\n"
       "kernels.\n\n"

@@ -49,7 +49,7 @@ void tune_grids(const std::string& models, const std::string& file, const std::v
   const auto patterns = static_cast<double>(grids.patterns);
   Table picks = pick_table();
   add_pick(picks, "grid model", grids.choice_ns, 1, score(always(grids, grids.option(GridOption::chosen))));
-  add_pick(picks, "its kernel, a workgroup a compute unit", nobody, 1,
+  add_pick(picks, "its kernel, a workgroup per compute unit", nobody, 1,
            score(always(grids, grids.option(GridOption::all_units))));
   add_pick(picks, "all patterns at the file's knobs", nobody, patterns, score(fastest_pattern(grids)));
   std::vector<std::size_t> best;

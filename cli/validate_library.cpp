@@ -22,7 +22,7 @@ std::string_view name_of(LibraryForm form) { return kLibraryFormNames[static_cas
 std::string work_text(const Problem& problem) {
   const Work work = work_of(problem);
   if (work.flops > 0 || work.peers == 0) return problem.workload->size_text(problem);
-  return fmt::format("{} KiB a GPU", static_cast<std::int64_t>(work.bytes_per_gpu) / work.peers / 1024);
+  return fmt::format("{} KiB per GPU", static_cast<std::int64_t>(work.bytes_per_gpu) / work.peers / 1024);
 }
 
 Table row_table(const std::vector<LibraryResidual>& rows) {

@@ -117,7 +117,7 @@ Schedule matmul_streams(std::int32_t m, std::int32_t n, std::int32_t k, int work
 // every pattern, and have to wait for.
 Schedule matmul_steps(int ranks, int count, bool in_graph, int workgroups);
 
-// The same product C = A·B on every rank by persistent workgroups, one a compute unit, tiles in groups of
+// The same product C = A·B on every rank by persistent workgroups, one per compute unit, tiles in groups of
 // `group_m` row tiles.
 struct PlainGemm {
   DType dtype = DType::bf16;

@@ -74,7 +74,7 @@ Resources attend_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile, 
   const double registers = registers_of_thread(gpu, tile.pipeline, threads);
   if (resources.registers_per_thread <= registers && lds <= gpu.lds_bytes_per_workgroup_max) return resources;
   throw UserError(fmt::format(
-      "{}: {} queries by {} keys of {} columns in {} with {} waves{} need {} registers a thread "
+      "{}: {} queries by {} keys of {} columns in {} with {} waves{} need {} registers per thread "
       "and {} bytes of "
       "LDS; {} has {:.0f} and {:.0f}: use a smaller {}, more waves or the serial pipeline",
       knob, tile.m, tile.n, tile.k, name_of(dtype), tile.waves,

@@ -28,7 +28,7 @@ const std::array<Spec, 7>& all_knobs() {
        .shown = "pieces of {}",
        .not_shown = 0},
       {.name = "comm_cus",
-       .help = "workgroups of a GPU; left out: one a compute unit",
+       .help = "workgroups of a GPU; left out: one per compute unit",
        .high = kMostWorkgroups,
        .allowed = kAllowedCus,
        .varies_by_doubling = true,
@@ -136,7 +136,7 @@ void check_collective(const Collective& collective, const Machine& machine, cons
       (pieces(collective.rows, piece.row) + collective.gpus) * pieces(collective.cols, piece.col);
   if (all * collective.gpus <= kMaxOperations) return;
   throw UserError(fmt::format(
-      "comm_tile: {:.0f} pieces of {}x{} a GPU are too many to schedule (over {:.0f} tile operations); use "
+      "comm_tile: {:.0f} pieces of {}x{} per GPU are too many to schedule (over {:.0f} tile operations); use "
       "larger ones",
       all, piece.row, piece.col, kMaxOperations));
 }

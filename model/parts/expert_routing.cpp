@@ -208,7 +208,7 @@ void complete_from_histogram(Problem& problem, const FieldPlace& place) {
   for (const std::string_view field : {"routing", "skew"}) is(field, usual[field]);
   const std::size_t rows = histogram->counts.size();
   if (rows == 1 || rows == static_cast<std::size_t>(problem.gpus())) return;
-  throw UserError(fmt::format("{}: {} of {} GPUs; give one line for all together, or one a GPU",
+  throw UserError(fmt::format("{}: {} of {} GPUs; give one line for all together, or one per GPU",
                               histogram->places.back(), rows, problem.gpus()));
 }
 

@@ -1,6 +1,6 @@
 // The GEMM of a vendor's library on one rank, as kernels of a schedule.
 //
-//   one workgroup a tile (persistent where finished tiles leave beside the next matmul):
+//   one workgroup per tile (persistent where finished tiles leave beside the next matmul):
 //                                       matmul; store into the target
 //   or, split along K:                  matmul of a part; store into `parts`, then a kernel that adds them up
 #pragma once

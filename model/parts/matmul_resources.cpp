@@ -98,7 +98,7 @@ Resources matmul_resources(const Gpu& gpu, const KernelCosts& costs, DType dtype
   const double available = registers_of_thread(gpu, tile.pipeline, resources.threads);
   if (resources.registers_per_thread > available) {
     throw UserError(fmt::format(
-        "{} needs {} registers a thread, but only {} are available: use a smaller tile_m, tile_n or "
+        "{} needs {} registers per thread, but only {} are available: use a smaller tile_m, tile_n or "
         "tile_k, or other waves",
         describe(gpu, dtype, tile), resources.registers_per_thread, available));
   }

@@ -32,7 +32,7 @@ void check_operations(const PartialSums& sums, const SumKnobs& knobs) {
   const double operations = sums.gpus * ((4.0 + sums.gpus) * tiles + 8 * items);
   if (operations <= kMaxOperations) return;
   throw UserError(fmt::format(
-      "tile, comm_tile: {:.0f} tiles a GPU in {:.0f} pieces are too many to schedule (over {:.0f} "
+      "tile, comm_tile: {:.0f} tiles per GPU in {:.0f} pieces are too many to schedule (over {:.0f} "
       "tile operations); use larger ones",
       tiles, items, kMaxOperations));
 }

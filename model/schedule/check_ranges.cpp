@@ -82,10 +82,11 @@ class RangeChecker {
     }
     const Resources& resources = kernel.resources;
     if (resources.threads < 1 || resources.registers_per_thread < 0 || resources.lds_bytes < 0) {
-      refuse(Kind::out_of_range,
-             fmt::format(
-                 "a workgroup of {} threads, {} registers a thread and {} bytes of LDS; at least 1, 0 and 0",
-                 resources.threads, resources.registers_per_thread, resources.lds_bytes));
+      refuse(
+          Kind::out_of_range,
+          fmt::format(
+              "a workgroup of {} threads, {} registers per thread and {} bytes of LDS; at least 1, 0 and 0",
+              resources.threads, resources.registers_per_thread, resources.lds_bytes));
     }
     if (kernel.cu_begin < 0 ||
         (kernel.cu_end == 0 ? kernel.cu_begin != 0 : kernel.cu_end <= kernel.cu_begin)) {

@@ -35,8 +35,8 @@ void check_resources(const Schedule& schedule, const Machine& machine, Findings&
                          gpu.name, threads_max));
     }
     if (resources.registers_per_thread > gpu.registers_per_thread_max) {
-      refuse(fmt::format("{} registers a thread; {} has at most {}", resources.registers_per_thread, gpu.name,
-                         gpu.registers_per_thread_max));
+      refuse(fmt::format("{} registers per thread; {} has at most {}", resources.registers_per_thread,
+                         gpu.name, gpu.registers_per_thread_max));
     } else if (static_cast<double>(registers_of(gpu, resources)) > gpu.registers_per_cu) {
       refuse(fmt::format("a workgroup needs {} registers; a compute unit of {} has {}",
                          registers_of(gpu, resources), gpu.name, gpu.registers_per_cu));

@@ -190,7 +190,7 @@ Spec call_knob() {
   spec.help = "host time of a launch beyond the machine's, in us, as of Triton from Python";
   spec.low = 0;
   spec.high = kMostCallUs;
-  spec.shown = "{} us a call";
+  spec.shown = "{} us per call";
   spec.not_shown = 0;
   return spec;
 }

@@ -92,7 +92,7 @@ GridTable grid_table(const std::vector<Scenario>& scenarios, const Machine& mach
   result.patterns = patterns.table.options.size();
   result.table.options = patterns.table.options;
   result.table.options.insert(result.table.options.end(),
-                              {"the grid that is chosen", "a workgroup a compute unit", "other grids"});
+                              {"the grid that is chosen", "a workgroup per compute unit", "other grids"});
   result.table.numbers = patterns.table.numbers;
   for (std::size_t i = 0; i < grids.size(); ++i) {
     if (!grids[i]) {

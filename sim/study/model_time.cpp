@@ -251,7 +251,7 @@ PlannedPoint plan_of(const ModelPoint& point, const ModelQuestion& question) {
     plan.answer.memory = memory;
     if (!memory.fits()) {
       throw UserError(fmt::format(
-          "does not fit: {} of weights and {} of cache a GPU, of {} ({:.0f} bytes over); give more GPUs by "
+          "does not fit: {} of weights and {} of cache per GPU, of {} ({:.0f} bytes over); give more GPUs by "
           "--tp or --ep, or less --batch or --context",
           gigabytes(memory.weight_bytes), gigabytes(memory.cache_bytes), gigabytes(memory.capacity_bytes),
           memory.bytes() - memory.capacity_bytes));

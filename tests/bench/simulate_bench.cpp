@@ -1,5 +1,5 @@
 // Tile operations per second of the simulator: 16384³ fp16 on 8 MI300X in tiles of 128x128, as in ROCm/iris
-// PR 215. Goal: 3 million a second on one thread, tracing off, where simgrid_bench.cpp takes 101 ms.
+// PR 215. Goal: 3 million per second on one thread, tracing off, where simgrid_bench.cpp takes 101 ms.
 #include <benchmark/benchmark.h>
 
 #include <ctime>

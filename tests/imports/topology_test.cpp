@@ -62,7 +62,7 @@ TEST(ImportTopology, GivesItsLatencyToWhatCrossesTheLink) {
   EXPECT_NEAR(fabric.flag_latency_ns, std::max(base.flag_latency_ns + more, 700.0), 1e-6);
 }
 
-// 100 GB/s to each of four switches; 400 Gb/s a network card, one a GPU.
+// 100 GB/s to each of four switches; 400 Gb/s a network card, one per GPU.
 TEST(ImportTopology, ReadsAnInfraGraph) {
   const Machine machine = machine_from("infragraph.yaml", "h200-8");
   EXPECT_EQ(machine.nodes, 4);

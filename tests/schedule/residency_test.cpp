@@ -91,7 +91,7 @@ TEST(CheckResources, AWorkgroupThatNoComputeUnitHoldsIsRefused) {
   expect_fits(one_kernel(Placement::dispatch, 1, {1024, 128, 65536}));
   expect_finding(one_kernel(Placement::dispatch, 1, {1025, 1, 0}), "kernel 'k' rank 0", "1025 threads");
   expect_finding(one_kernel(Placement::dispatch, 1, {64, 513, 0}), "kernel 'k' rank 0",
-                 "513 registers a thread");
+                 "513 registers per thread");
   expect_finding(one_kernel(Placement::dispatch, 1, {1024, 129, 0}), "kernel 'k' rank 0", "132096 registers");
   expect_finding(one_kernel(Placement::dispatch, 1, {64, 1, 65537}), "kernel 'k' rank 0",
                  "65537 bytes of LDS");

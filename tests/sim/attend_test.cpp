@@ -59,7 +59,7 @@ struct AttendDraft {
     }
   }
   ScheduleBuilder::Mask mask(int z, int row) const { return {causal ? z * tokens + row + 1 : 0, 1}; }
-  // All on one GPU: a workgroup a tile of queries, keys in pieces.
+  // All on one GPU: a workgroup per tile of queries, keys in pieces.
   Schedule whole(int rows, int piece) {
     begin();
     kernel = add_kernel(0);

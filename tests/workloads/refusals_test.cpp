@@ -42,7 +42,7 @@ TEST(Refusals, NameTheTileThatDoesNotFitRegisters) {
   knobs.tile_k = 32;
   // 256 accumulators, fragments 2·(128 + 128)·32 B / 256 B = 64, in flight 48 KB / 2 KB = 24, others 24.
   EXPECT_EQ(refusal(knobs),
-            "tile 512x256x32 of fp16 with 8 waves on MI300X needs 368 registers a thread, but only 256 are "
+            "tile 512x256x32 of fp16 with 8 waves on MI300X needs 368 registers per thread, but only 256 are "
             "available: "
             "use a smaller tile_m, tile_n or tile_k, or other waves");
 }

@@ -162,7 +162,7 @@ void check_operations(const GatherDraft& draft) {
   const double operations = draft.ranks() * kernels * of_tile * draft.grid().count();
   if (operations <= kMaxOperations) return;
   throw UserError(fmt::format(
-      "chunks: {} pieces of {} tiles a GPU are too many to schedule (over {:.0f} tile operations); "
+      "chunks: {} pieces of {} tiles per GPU are too many to schedule (over {:.0f} tile operations); "
       "use fewer chunks or larger tiles",
       draft.knobs.chunks, draft.grid().count(), kMaxOperations));
 }

@@ -99,7 +99,7 @@ void check_size(const AllGatherGemm& gemm, const GatherKnobs& knobs) {
       gemm.gpus * (tiles * (2 * blocks + 1) + 2 * gemm.gpus * blocks * pieces(gemm.m, knobs.tile_m));
   if (operations <= kMaxOperations) return;
   throw UserError(
-      fmt::format("tile, k_steps: {:.0f} tiles a GPU and {:.0f} blocks of K are too many to schedule (over "
+      fmt::format("tile, k_steps: {:.0f} tiles per GPU and {:.0f} blocks of K are too many to schedule (over "
                   "{:.0f} tile operations); use larger tiles or more K steps a block",
                   tiles, blocks, kMaxOperations));
 }
@@ -167,8 +167,9 @@ const std::array<Pattern, 6> kPatterns{{
      .build = build_checked<build_push>,
      .roles = Roles::in_two_kernels},
     {.name = "staged-fetchers",
-     .summary = "one kernel, dispatched in order: in every stage some fetch blocks, a workgroup a tile waits "
-                "for them",
+     .summary =
+         "one kernel, dispatched in order: in every stage some fetch blocks, a workgroup per tile waits "
+         "for them",
      .knobs = kStagedKnobs,
      .build = build_checked<build_staged_fetchers>},
     {.name = "copy-engine",

@@ -71,7 +71,7 @@ const std::array<Spec, 12> kKnobs{{
      .help = "host time of a launch beyond the machine's, in us, as of Triton from Python",
      .low = 0,
      .high = kMaxCall,
-     .shown = "{} us a call",
+     .shown = "{} us per call",
      .not_shown = 0},
     {.name = "steps",
      .help = "decode steps one after the other; the time is that of all",
@@ -138,7 +138,7 @@ void complete(Problem& problem, const FieldPlace& place) {
   }
   if (problem["batch"] * problem["kv_length"] > kMaxRows) {
     refuse(place, "kv_length",
-           fmt::format("batch = {} times kv_length = {} are more than {} keys a GPU", problem["batch"],
+           fmt::format("batch = {} times kv_length = {} are more than {} keys per GPU", problem["batch"],
                        problem["kv_length"], kMaxRows));
   }
   if (kv_heads * problem["head_dim"] > kMaxColumns) {
@@ -155,7 +155,7 @@ Work work(const Problem& problem) {
 }
 
 std::string size_text(const Problem& problem) {
-  return fmt::format("{}x{}/{} heads of {} {}, {} keys a GPU", problem["batch"], problem["q_heads"],
+  return fmt::format("{}x{}/{} heads of {} {}, {} keys per GPU", problem["batch"], problem["q_heads"],
                      problem["kv_heads"], problem["head_dim"], name_of(static_cast<DType>(problem["dtype"])),
                      problem["kv_length"]);
 }

@@ -1,7 +1,7 @@
 // Library baseline: vendor GEMM, host synchronisation, all-gather of the collective library, copies into
 // column slices.
 //
-//   stream 0, GEMM, one workgroup a tile:   matmul; store into `own`
+//   stream 0, GEMM, one workgroup per tile:   matmul; store into `own`
 //             or, split along K:            matmul of a part; store into `parts`, then a kernel that adds
 //                                           the parts up
 //   host:                                   stream synchronisation, framework, collective call

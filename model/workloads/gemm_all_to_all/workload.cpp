@@ -83,7 +83,7 @@ void check_size(const GemmAllToAll& product, const ExchangeKnobs& knobs) {
                               knobs.comm_tile_n > 0 ? knobs.comm_tile_n : knobs.tile_n);
   if (product.gpus * (2 * tiles + items) <= kMaxOperations) return;
   throw UserError(
-      fmt::format("tile, comm_tile, chunks: {:.0f} tiles a GPU in {:.0f} pieces are too many to schedule "
+      fmt::format("tile, comm_tile, chunks: {:.0f} tiles per GPU in {:.0f} pieces are too many to schedule "
                   "(over {:.0f} tile "
                   "operations); use larger tiles or fewer chunks",
                   tiles, items, kMaxOperations));

@@ -70,7 +70,7 @@ void check_size(const GemmBesideAllGather& pair, const GemmKnobs& knobs) {
                              knobs.comm_tile_n > 0 ? knobs.comm_tile_n : knobs.tile_n);
   if (pair.gpus * 2 * (tiles + sent * pair.gpus) <= kMaxOperations) return;
   throw UserError(fmt::format(
-      "tile, comm_tile: {:.0f} tiles a GPU and {:.0f} pieces for each of {} peers are too many to "
+      "tile, comm_tile: {:.0f} tiles per GPU and {:.0f} pieces for each of {} peers are too many to "
       "schedule (over {:.0f} tile operations); use larger ones",
       tiles, sent, pair.gpus - 1, kMaxOperations));
 }

@@ -112,7 +112,7 @@ const std::array<Spec, 12> kKnobs{{
      .help = "host time of a launch outside a graph beyond the machine's, in us, as of Triton from Python",
      .low = 0,
      .high = kMostCallUs,
-     .shown = "{} us a call",
+     .shown = "{} us per call",
      .not_shown = 0},
     kernels_knob(),
     {.name = "layers",
@@ -150,7 +150,7 @@ Values own_values(const Problem& problem, const Machine& machine);
 
 const std::array<Pattern, 7> kPatterns{{
     {.name = "naive",
-     .summary = "a workgroup a token and query head; keys of a page at a time, asked for when needed",
+     .summary = "a workgroup per token and query head; keys of a page at a time, asked for when needed",
      .knobs = kNaiveKnobs,
      .build = build_variant<Variant::naive>,
      .calls_itself = true},

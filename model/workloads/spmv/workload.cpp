@@ -69,7 +69,7 @@ const std::array<Spec, 9> kKnobs{{
      .help = "rows and nonzeros of a thread; left out: 8 on gfx942, gfx950, sm_90 and later, else 7",
      .high = 64,
      .usual = {0},
-     .shown = "{} items a thread"},
+     .shown = "{} items per thread"},
     {.name = "lanes",
      .help = "lanes of a group, which take as many rows together; left out: a wave",
      .high = kMostThreads,

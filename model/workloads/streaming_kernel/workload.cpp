@@ -119,7 +119,7 @@ Resources streaming_resources(const Streaming& streaming, const Gpu& gpu) {
       std::min<double>(gpu.registers_per_thread_max, gpu.registers_per_cu / resources.threads);
   if (registers > most) {
     throw UserError(
-        fmt::format("strip: {} rows of {} columns need {:.0f} registers a thread; {} has {:.0f}: use "
+        fmt::format("strip: {} rows of {} columns need {:.0f} registers per thread; {} has {:.0f}: use "
                     "fewer rows",
                     streaming.strip, streaming.width(), registers, gpu.name, most));
   }
@@ -260,7 +260,7 @@ constexpr std::array<std::string_view, 3> kFusedKnobs{"strip", "heads", "launch"
 
 const std::array<Pattern, 3> kPatterns{{
     {.name = "separate",
-     .summary = "a kernel a step, which writes what the next one reads",
+     .summary = "a kernel per step, which writes what the next one reads",
      .knobs = kSeparateKnobs,
      .build = build_separate_streams},
     {.name = "fused",
