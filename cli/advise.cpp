@@ -201,9 +201,7 @@ std::string library_sentence(const Question& question) {
   const Pattern* library = baseline_of(*question.problem.workload);
   if (library == nullptr || !library->vendor) return {};
   const Machine& machine = question.machine;
-  std::vector<std::string> names;
-  for (const auto& table : machine.library_tables) names.push_back(table->name());
-  for (const auto& table : machine.collective_tables) names.push_back(table->name());
+  const std::vector<std::string> names = names_of_tables(machine);
   std::string text =
       names.empty()
           ? std::string(

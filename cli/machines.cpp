@@ -92,24 +92,24 @@ void print_tables(const Machine& machine, Outputs& outputs) {
     print(table->name(), "products", table->products().size(), table->remarks());
   for (const auto& table : machine.collective_tables)
     print(table->name(), "collectives", table->size(), table->remarks());
-  if (machine.library_tables.empty() && machine.collective_tables.empty())
+  for (const auto& table : machine.attention_tables)
+    print(table->name(), "attention calls", table->size(), table->remarks());
+  if (names_of_tables(machine).empty())
     outputs.print("\nno measured calls of libraries: they go by the law\n");
 }
 
 ordered_json tables_json(const Machine& machine) {
   ordered_json tables = ordered_json::array();
-  for (const auto& table : machine.library_tables) {
-    tables.push_back({{"name", table->name()},
-                      {"calls", "products"},
-                      {"rows", table->products().size()},
-                      {"remarks", table->remarks()}});
-  }
-  for (const auto& table : machine.collective_tables) {
-    tables.push_back({{"name", table->name()},
-                      {"calls", "collectives"},
-                      {"rows", table->size()},
-                      {"remarks", table->remarks()}});
-  }
+  const auto add = [&](const std::string& name, std::string_view calls, std::size_t rows,
+                       const std::vector<std::string>& remarks) {
+    tables.push_back({{"name", name}, {"calls", calls}, {"rows", rows}, {"remarks", remarks}});
+  };
+  for (const auto& table : machine.library_tables)
+    add(table->name(), "products", table->products().size(), table->remarks());
+  for (const auto& table : machine.collective_tables)
+    add(table->name(), "collectives", table->size(), table->remarks());
+  for (const auto& table : machine.attention_tables)
+    add(table->name(), "attention", table->size(), table->remarks());
   return tables;
 }
 

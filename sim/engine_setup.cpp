@@ -308,13 +308,17 @@ MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, AttendForm fo
   const AttendCost attend = attend_cost(gpu, costs, shape.dtype, kernel.tile, kernel.resources, work);
   shape.cost = attend.cost;
   shape.shared_speedup = attend.shared_speedup;
-  shape.cost.compute_ns /= run_.moves.rates(k).matmul_share;
-  shape.work = matmul_draw(gpu, shape.dtype, shape.cost);
+  const KernelRates& rates = run_.moves.rates(k);
+  shape.slowness = rates.time_factor;
+  shape.cost.compute_ns /= rates.matmul_share;
+  shape.cost.prologue_ns *= shape.slowness;
+  shape.work = shape.slowness * matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns = attend.stages < attend.steps ? shape.cost.compute_ns * attend.stages / attend.steps
                                                   : std::numeric_limits<double>::infinity();
   shape.wait_ns = attend.wait_ns;
-  shape.from_llc_ns = attend.from_llc_ns;
-  shape.from_memory_ns = attend.from_memory_ns;
+  for (double& wait_ns : shape.wait_ns) wait_ns *= shape.slowness;
+  shape.from_llc_ns = shape.slowness * attend.from_llc_ns;
+  shape.from_memory_ns = shape.slowness * attend.from_memory_ns;
   return shape;
 }
 

@@ -168,6 +168,14 @@ double time_factor(const Machine& machine, const LibraryKernel& call) {
     }
     return 1;
   }
+  if (call.heads > 0) {
+    for (const auto& table : machine.attention_tables) {
+      if (!table->knows(call.dtype)) continue;
+      return table->factor(call.dtype,
+                           {call.sequences, call.rows, call.columns, call.heads, call.kv_heads, call.depth});
+    }
+    return 1;
+  }
   const bool slow_kernel =
       call.routine == LibraryRoutine::gemm_even_rows || call.routine == LibraryRoutine::gemm_odd_rows;
   if (call.rows == 0 || slow_kernel) return 1;

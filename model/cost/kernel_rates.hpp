@@ -22,9 +22,9 @@
 // A workgroup that stands for many small workgroups is limited by their dispatch: a die dispatches to its
 // compute units in turn.
 //
-// GEMMs and collectives are looked up in the machine's tables of measured calls. If a call took f times the
-// time of the law, every part of its kernels takes f times as long: multiplying, waiting for operands,
-// storing, sending, the start.
+// GEMMs, collectives and attention are looked up in the machine's tables of measured calls. If a call took f
+// times the time of the law, every part of its kernels takes f times as long: multiplying, waiting for
+// operands, storing, sending, the start.
 //
 // Example: an all-reduce of two ranks whose protocol starts after 20 us, with two flags of 2 us and one
 // chunk, waits 16 us and sends at the full pace; with four chunks it sends at 5/8 of the pace.

@@ -38,7 +38,37 @@ constexpr double kWeightOfLaw = 0.05;  // like a call 1.4 octaves away
 // fp16 and bf16 have the same kernels and the same rate.
 DType class_of(DType dtype) { return dtype == DType::bf16 ? DType::fp16 : dtype; }
 
+double log2_of(std::int64_t size) { return std::log2(static_cast<double>(size)); }
+
+std::size_t place(DType dtype) { return static_cast<std::size_t>(class_of(dtype)); }
+
+DType dtype_in(const CsvRow& row) { return static_cast<DType>(row.choice("dtype", kDTypeNames)); }
+
+MeasuredCalls<6>::Point point_of(const AttentionCall& call) {
+  return {log2_of(call.sequences), log2_of(call.queries),  log2_of(call.keys),
+          log2_of(call.heads),     log2_of(call.kv_heads), log2_of(call.depth)};
+}
+
 }  // namespace
+
+template <std::size_t Sizes>
+double MeasuredCalls<Sizes>::factor(const Point& at) const {
+  double weights = kWeightOfLaw, sum = 0;
+  for (const Call& call : calls_) {
+    double squared = 0;
+    for (std::size_t i = 0; i < Sizes; ++i) {
+      const double apart = call.at[i] - at[i];
+      squared += apart * apart;
+    }
+    if (squared >= kReach * kReach) continue;
+    if (squared == 0) return std::exp(call.log_ratio);
+    const double distance = std::sqrt(squared);
+    const double weight = (kReach - distance) / (kReach * distance);
+    weights += weight * weight;
+    sum += weight * weight * call.log_ratio;
+  }
+  return std::exp(sum / weights);
+}
 
 LibraryTable::LibraryTable(std::string name, std::string_view text, const std::string& origin)
     : name_(std::move(name)) {
@@ -46,36 +76,48 @@ LibraryTable::LibraryTable(std::string name, std::string_view text, const std::s
   remarks_ = read_csv(text, origin, "dtype,m,n,k,us,ratio", kWriter, [&](const CsvRow& row) {
     unique.add(row);
     MeasuredProduct product;
-    product.dtype = static_cast<DType>(row.choice("dtype", kDTypeNames));
+    product.dtype = dtype_in(row);
     product.m = row.integer("m", 1, kMostSize);
     product.n = row.integer("n", 1, kMostSize);
     product.k = row.integer("k", 1, kMostSize);
     product.time_ns = 1000 * row.positive("us", "time");
     product.ratio = row.number("ratio", kLeastRatio, kMostRatio);
     products_.push_back(product);
-    points_[static_cast<std::size_t>(class_of(product.dtype))].push_back(
-        {std::log2(static_cast<double>(product.m)), std::log2(static_cast<double>(product.n)),
-         std::log2(static_cast<double>(product.k)), std::log(product.ratio)});
+    calls_[place(product.dtype)].add({log2_of(product.m), log2_of(product.n), log2_of(product.k)},
+                                     std::log(product.ratio));
   });
 }
 
-bool LibraryTable::knows(DType dtype) const { return !points(class_of(dtype)).empty(); }
+bool LibraryTable::knows(DType dtype) const { return !calls_[place(dtype)].empty(); }
 
 double LibraryTable::factor(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k) const {
-  const double log_m = std::log2(static_cast<double>(m)), log_n = std::log2(static_cast<double>(n)),
-               log_k = std::log2(static_cast<double>(k));
-  double weights = kWeightOfLaw, sum = 0;
-  for (const Point& point : points(class_of(dtype))) {
-    const double dm = point.m - log_m, dn = point.n - log_n, dk = point.k - log_k;
-    const double squared = dm * dm + dn * dn + dk * dk;
-    if (squared >= kReach * kReach) continue;
-    if (squared == 0) return std::exp(point.log_ratio);
-    const double distance = std::sqrt(squared);
-    const double weight = (kReach - distance) / (kReach * distance);
-    weights += weight * weight;
-    sum += weight * weight * point.log_ratio;
-  }
-  return std::exp(sum / weights);
+  return calls_[place(dtype)].factor({log2_of(m), log2_of(n), log2_of(k)});
+}
+
+AttentionTable::AttentionTable(std::string name, std::string_view text, const std::string& origin)
+    : name_(std::move(name)) {
+  UniqueRows unique("dtype,sequences,queries,keys,heads,kv_heads,head_dim");
+  remarks_ = read_csv(text, origin, "dtype,sequences,queries,keys,heads,kv_heads,head_dim,us,ratio",
+                      "a table of attention", [&](const CsvRow& row) {
+                        unique.add(row);
+                        AttentionCall call;
+                        call.sequences = row.integer("sequences", 1, kMostSize);
+                        call.keys = row.integer("keys", 1, kMostSize);
+                        call.queries = row.integer("queries", 1, call.keys);
+                        call.heads = row.integer("heads", 1, kMostSize);
+                        call.kv_heads = row.integer("kv_heads", 1, call.heads);
+                        call.depth = row.integer("head_dim", 1, kMostSize);
+                        row.positive("us", "time");
+                        const double ratio = row.number("ratio", kLeastRatio, kMostRatio);
+                        calls_[place(dtype_in(row))].add(point_of(call), std::log(ratio));
+                        ++size_;
+                      });
+}
+
+bool AttentionTable::knows(DType dtype) const { return !calls_[place(dtype)].empty(); }
+
+double AttentionTable::factor(DType dtype, const AttentionCall& call) const {
+  return calls_[place(dtype)].factor(point_of(call));
 }
 
 CollectiveTable::CollectiveTable(std::string name, std::string_view text, const std::string& origin)
@@ -117,17 +159,22 @@ double CollectiveTable::factor(CollectiveKind op, int gpus, double bytes) const 
 
 namespace {
 
-bool is_of_collectives(std::string_view name) {
-  return name.starts_with("nccl-") || name.starts_with("rccl-") || name.starts_with("custom-");
+enum class TableKind : std::uint8_t { products, collectives, attention };
+
+TableKind kind_of_table(std::string_view name) {
+  if (name.starts_with("attention-")) return TableKind::attention;
+  const bool collectives =
+      name.starts_with("nccl-") || name.starts_with("rccl-") || name.starts_with("custom-");
+  return collectives ? TableKind::collectives : TableKind::products;
 }
 
 // Shipped tables are read once, because machines are read many times.
 template <typename Table>
 std::shared_ptr<const Table> find_table(const std::string& name_or_path, const std::string& folder,
-                                        bool of_collectives) {
+                                        TableKind kind) {
   std::vector<std::string_view> shipped;
   for (const auto& [name, text] : embedded::library_tables()) {
-    if (is_of_collectives(name) != of_collectives) continue;
+    if (kind_of_table(name) != kind) continue;
     shipped.push_back(name);
     if (name != name_or_path) continue;
     static std::mutex guard;
@@ -153,12 +200,25 @@ std::shared_ptr<const Table> find_table(const std::string& name_or_path, const s
 
 std::shared_ptr<const LibraryTable> find_library_table(const std::string& name_or_path,
                                                        const std::string& folder) {
-  return find_table<LibraryTable>(name_or_path, folder, false);
+  return find_table<LibraryTable>(name_or_path, folder, TableKind::products);
 }
 
 std::shared_ptr<const CollectiveTable> find_collective_table(const std::string& name_or_path,
                                                              const std::string& folder) {
-  return find_table<CollectiveTable>(name_or_path, folder, true);
+  return find_table<CollectiveTable>(name_or_path, folder, TableKind::collectives);
+}
+
+std::shared_ptr<const AttentionTable> find_attention_table(const std::string& name_or_path,
+                                                           const std::string& folder) {
+  return find_table<AttentionTable>(name_or_path, folder, TableKind::attention);
+}
+
+std::vector<std::string> names_of_tables(const Machine& machine) {
+  std::vector<std::string> names;
+  for (const auto& table : machine.library_tables) names.push_back(table->name());
+  for (const auto& table : machine.collective_tables) names.push_back(table->name());
+  for (const auto& table : machine.attention_tables) names.push_back(table->name());
+  return names;
 }
 
 }  // namespace tritax

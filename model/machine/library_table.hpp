@@ -11,6 +11,8 @@
 // for irregularly-spaced data, ACM 1968) in the local form of R. Franke and G. Nielson (1980): exact at the
 // measured calls, smooth between them; w₀ lets the factor fade to 1 where no measured call is near.
 //
+// Attention is the same with more sizes (AttentionTable).
+//
 // A table is a file of comma-separated values, `dtype,m,n,k,us,ratio`; ratio = us / law. Remarks at the
 // beginning of the file name the source of the times. scripts/make-library-table writes the file. The rows
 // are calibration: they never count as predictions.
@@ -20,6 +22,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,6 +35,8 @@
 
 namespace tritax {
 
+struct Machine;
+
 // One call: C = A·B, with A of m × k.
 struct MeasuredProduct {
   DType dtype = DType::fp16;
@@ -40,6 +45,25 @@ struct MeasuredProduct {
   std::int64_t k = 0;
   double time_ns = 0;  // of its kernels
   double ratio = 1;    // to the law
+};
+
+// Measured calls as points in the space of their log₂ sizes.
+template <std::size_t Sizes>
+class MeasuredCalls {
+ public:
+  using Point = std::array<double, Sizes>;
+
+  bool empty() const { return calls_.empty(); }
+  void add(const Point& at, double log_ratio) { calls_.push_back({at, log_ratio}); }
+  // f of the opening comment.
+  double factor(const Point& at) const;
+
+ private:
+  struct Call {
+    Point at{};
+    double log_ratio = 0;
+  };
+  std::vector<Call> calls_;
 };
 
 class LibraryTable {
@@ -56,16 +80,42 @@ class LibraryTable {
   double factor(DType dtype, std::int64_t m, std::int64_t n, std::int64_t k) const;
 
  private:
-  struct Point {
-    double m = 0, n = 0, k = 0;  // log₂
-    double log_ratio = 0;
-  };
-  const std::vector<Point>& points(DType dtype) const { return points_[static_cast<std::size_t>(dtype)]; }
-
   std::string name_;
   std::vector<std::string> remarks_;
   std::vector<MeasuredProduct> products_;
-  std::array<std::vector<Point>, kDTypeNames.size()> points_;
+  std::array<MeasuredCalls<3>, kDTypeNames.size()> calls_;
+};
+
+// Sizes of an attention call: equal sequences, whose queries are the last of their keys.
+struct AttentionCall {
+  std::int64_t sequences = 1;
+  std::int64_t queries = 1;  // of a sequence
+  std::int64_t keys = 1;
+  std::int64_t heads = 1;  // of queries
+  std::int64_t kv_heads = 1;
+  std::int64_t depth = 128;  // columns of a head
+};
+
+// Measured calls of an attention library, `dtype,sequences,queries,keys,heads,kv_heads,head_dim,us,ratio`,
+// with the same interpolation in the space of the six sizes.
+class AttentionTable {
+ public:
+  // Throws UserError.
+  AttentionTable(std::string name, std::string_view text, const std::string& origin);
+
+  const std::string& name() const { return name_; }
+  const std::vector<std::string>& remarks() const { return remarks_; }
+  std::size_t size() const { return size_; }
+
+  bool knows(DType dtype) const;
+  // Factor on the law's time of a call; 1 if no similar call was measured.
+  double factor(DType dtype, const AttentionCall& call) const;
+
+ private:
+  std::string name_;
+  std::vector<std::string> remarks_;
+  std::size_t size_ = 0;
+  std::array<MeasuredCalls<6>, kDTypeNames.size()> calls_;
 };
 
 enum class CollectiveKind : std::uint8_t {
@@ -107,11 +157,16 @@ class CollectiveTable {
 };
 
 // A shipped table (a file of model/machine/library/), or a table at a path relative to `folder`, whose name
-// is then its absolute path. Names of shipped tables of collectives begin with nccl-, rccl- or custom-. Throw
-// UserError if there is no such table.
+// is then its absolute path. Names of shipped tables of collectives begin with nccl-, rccl- or custom-, those
+// of attention with attention-. Throw UserError if there is no such table.
 std::shared_ptr<const LibraryTable> find_library_table(const std::string& name_or_path,
                                                        const std::string& folder = "");
 std::shared_ptr<const CollectiveTable> find_collective_table(const std::string& name_or_path,
                                                              const std::string& folder = "");
+std::shared_ptr<const AttentionTable> find_attention_table(const std::string& name_or_path,
+                                                           const std::string& folder = "");
+
+// Names of all tables of a machine.
+std::vector<std::string> names_of_tables(const Machine& machine);
 
 }  // namespace tritax

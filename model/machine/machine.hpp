@@ -26,6 +26,7 @@
 namespace tritax {
 
 class LibraryTable;
+class AttentionTable;
 class CollectiveTable;
 
 // How the value of a parameter was obtained.
@@ -335,6 +336,8 @@ struct Machine {
   std::vector<std::shared_ptr<const LibraryTable>> library_tables;
   // Measured times of collectives of the library; each table has other calls.
   std::vector<std::shared_ptr<const CollectiveTable>> collective_tables;
+  // Measured times of attention of the library; each table has other dtypes.
+  std::vector<std::shared_ptr<const AttentionTable>> attention_tables;
   Fabric fabric;
   NodeNetwork network;
   bool after_long_load = false;  // after more than gpu.power_window_ns of load: sustained clocks

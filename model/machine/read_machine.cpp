@@ -219,6 +219,8 @@ void MachineReader::read_library_tables(const toml::table& library) {
                      machine_.library_tables);
   read_tables<CollectiveKind>(library, "collectives", kCollectiveNames, find_collective_table, folder_of,
                               machine_.collective_tables);
+  read_tables<DType>(library, "attention", kDTypeNames, find_attention_table, folder_of,
+                     machine_.attention_tables);
 }
 
 void MachineReader::read_parameter(const toml::node& node, const std::string& key, const ParameterSpec& spec,
@@ -329,7 +331,7 @@ Machine MachineReader::read() {
     read_table(subtable(root_, "", "copy_engine"), "copy_engine", "copy_engine", {}, nullptr);
   }
   const toml::table& library = subtable(root_, "", "library");
-  read_table(library, "library", "library", {"products", "collectives"}, nullptr);
+  read_table(library, "library", "library", {"products", "collectives", "attention"}, nullptr);
   read_library_tables(library);
 
   const toml::table& fabric = subtable(root_, "", "fabric");

@@ -79,12 +79,14 @@ std::string write_machine(const Machine& machine, const std::string& head) {
   const std::string engines = entries(machine, "copy_engine");
   if (!engines.empty()) text += "\n[copy_engine]\n" + engines;
   text += "\n[library]\n";
-  std::vector<std::string> tables;
-  for (const auto& table : machine.library_tables) tables.push_back(quoted(table->name()));
-  if (!tables.empty()) text += fmt::format("products = [{}]\n", fmt::join(tables, ", "));
-  std::vector<std::string> collectives;
-  for (const auto& table : machine.collective_tables) collectives.push_back(quoted(table->name()));
-  if (!collectives.empty()) text += fmt::format("collectives = [{}]\n", fmt::join(collectives, ", "));
+  const auto list = [&](std::string_view key, const auto& tables) {
+    std::vector<std::string> names;
+    for (const auto& table : tables) names.push_back(quoted(table->name()));
+    if (!names.empty()) text += fmt::format("{} = [{}]\n", key, fmt::join(names, ", "));
+  };
+  list("products", machine.library_tables);
+  list("collectives", machine.collective_tables);
+  list("attention", machine.attention_tables);
   text += entries(machine, "library");
   text += fmt::format("\n[fabric]\nkind = \"{}\"\n",
                       kLinkKindNames[static_cast<std::size_t>(machine.fabric.kind)]);

@@ -19,13 +19,18 @@ bool needs_bytes(LibraryRoutine routine) {
   return routine == LibraryRoutine::posts || routine == LibraryRoutine::dispatches;
 }
 
-// Counts that a routine needs: the ranks of a collective share its bytes, the channels share its rate.
+// Counts that a routine needs: the ranks of a collective share its bytes, the channels share its rate;
+// attention is looked up by its sizes.
 bool needs(LibraryRoutine routine, std::int32_t LibraryKernel::*count) {
   if (count == &LibraryKernel::ranks) return is_collective(routine) || routine == LibraryRoutine::posts;
   if (count == &LibraryKernel::channels) {
     return is_collective(routine) || routine == LibraryRoutine::block_copy;
   }
-  return count == &LibraryKernel::chunks && is_all_reduce(routine);
+  if (count == &LibraryKernel::chunks) return is_all_reduce(routine);
+  const bool size = count == &LibraryKernel::rows || count == &LibraryKernel::columns ||
+                    count == &LibraryKernel::depth || count == &LibraryKernel::sequences ||
+                    count == &LibraryKernel::heads || count == &LibraryKernel::kv_heads;
+  return size && routine == LibraryRoutine::attention;
 }
 
 }  // namespace

@@ -32,8 +32,9 @@ enum class LibraryRoutine : std::uint8_t {
   posts,       // Triton's all-gather: a workgroup loads a piece, posts it to all peers, loads the next
   dispatches,  // a workgroup that stands for many small ones, which a die starts one after the other
   lookup,      // programs that find their work by dependent accesses of the L2
+  attention,   // of a batch
 };
-inline constexpr std::array<std::string_view, 18> kLibraryRoutineNames{"none",
+inline constexpr std::array<std::string_view, 19> kLibraryRoutineNames{"none",
                                                                        "plain",
                                                                        "gemm",
                                                                        "gemm-even-rows",
@@ -50,7 +51,8 @@ inline constexpr std::array<std::string_view, 18> kLibraryRoutineNames{"none",
                                                                        "all-pairs",
                                                                        "posts",
                                                                        "dispatches",
-                                                                       "lookup"};
+                                                                       "lookup",
+                                                                       "attention"};
 
 struct LibraryKernel {
   LibraryRoutine routine = LibraryRoutine::none;
@@ -66,9 +68,13 @@ struct LibraryKernel {
   std::int32_t crossings = 0;
   std::int32_t accesses = 0;  // of a lookup
   // GEMM, and the kernel that adds up its parts: sizes of the whole call, rows × columns × depth. 0: unknown.
+  // Attention, and the kernel that merges its splits: queries of a sequence × keys × columns of a head.
   std::int32_t rows = 0;
   std::int32_t columns = 0;
   std::int32_t depth = 0;
+  std::int32_t sequences = 0;  // of attention
+  std::int32_t heads = 0;      // of queries
+  std::int32_t kv_heads = 0;
   DType dtype = DType::fp16;  // of its operands
 
   bool operator==(const LibraryKernel&) const = default;
@@ -80,7 +86,7 @@ struct LibraryKernelCount {
   std::int32_t LibraryKernel::*member;
   std::int32_t most;
 };
-inline constexpr std::array<LibraryKernelCount, 9> kLibraryKernelCounts{{
+inline constexpr std::array<LibraryKernelCount, 12> kLibraryKernelCounts{{
     {"ranks", &LibraryKernel::ranks, INT16_MAX},
     {"channels", &LibraryKernel::channels, 1 << 24},
     {"chunks", &LibraryKernel::chunks, 1 << 24},
@@ -90,6 +96,9 @@ inline constexpr std::array<LibraryKernelCount, 9> kLibraryKernelCounts{{
     {"rows", &LibraryKernel::rows, INT32_MAX},
     {"columns", &LibraryKernel::columns, INT32_MAX},
     {"depth", &LibraryKernel::depth, INT32_MAX},
+    {"sequences", &LibraryKernel::sequences, INT32_MAX},
+    {"heads", &LibraryKernel::heads, INT32_MAX},
+    {"kv_heads", &LibraryKernel::kv_heads, INT32_MAX},
 }};
 
 constexpr bool is_collective(LibraryRoutine routine) {

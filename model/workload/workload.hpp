@@ -147,6 +147,8 @@ struct Workload {
   // The field with the number of rows of one step of a model; steps with few rows go into graphs
   // (launching.hpp); "": the workload runs in streams.
   std::string_view step_rows = {};
+  // The rows instead, where no field is their number; null: none.
+  std::int64_t (*step_rows_of)(const Problem& problem) = nullptr;
 
   bool timed_by_host = false;  // usually timed by the host; else by events in a busy stream
   Message message = Message::none;

@@ -70,7 +70,7 @@ LayerBlock prompt_attention(const AttentionSizes& sizes, const std::string& wher
       .give("batch", sizes.sequences)
       .give("context", sizes.context)
       .give("causal", 1)
-      .finish("naive-block-first");
+      .finish("library");
 }
 
 LayerBlock cached_attention(const AttentionSizes& sizes, const std::string& where) {
@@ -78,7 +78,7 @@ LayerBlock cached_attention(const AttentionSizes& sizes, const std::string& wher
       .give("sequences_count", sizes.sequences)
       .give("sequences_query", 1)
       .give("sequences_context", sizes.context)
-      .finish("listed-heuristic");
+      .finish("library");
 }
 
 LayerBlock routed_experts(const ExpertSizes& sizes, const std::string& where) {

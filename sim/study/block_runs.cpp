@@ -124,8 +124,10 @@ const BlockRun& BlockRuns::of(std::string_view pattern) const {
 }
 
 BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOptions& options) {
+  const Values knobs(problem.workload->knobs);
+  const bool graph = options.in_graph && knobs.has(kEngineKnob);
   const Choices choices =
-      choices_of(problem, machine, in_mode(Values(problem.workload->knobs), LaunchMode::stream, machine));
+      choices_of(problem, machine, in_mode(knobs, graph ? LaunchMode::graph : LaunchMode::stream, machine));
   Evaluator evaluator(choices, {options.seed, options.threads, options.stop, {}, {}});
   const Selector& selector = options.selector == nullptr ? selectors().front() : *options.selector;
   selector.select(choices, evaluator);

@@ -50,10 +50,13 @@ struct BlockOptions {
   std::uint64_t seed = 1;
   int threads = 0;                          // 0: all cores
   const std::atomic<bool>* stop = nullptr;  // once true, the returned result is no answer; may be null
+  bool in_graph = false;                    // the block is part of a graph
 };
 
 // For every pattern the knobs that are fastest alone, launched in streams; `graph_gaps_ns` gives the gaps in
-// a graph. Throws UserError as `simulate` does.
+// a graph. A block in a graph has the same kernels, but for all-reduces: the library is then a serving
+// engine's own all-reduce, where calls of it were measured on the machine (launching.hpp). Throws UserError
+// as `simulate` does.
 BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOptions& options);
 
 // Kernels bound by memory or by the matrix cores: each kernel takes one latency of HBM, all together take the

@@ -82,7 +82,7 @@ class BlockCache {
   Found runs(const PassBlock& block, Phase phase) {
     if (!block.problem) return stream(block);
     const Selector& selector = selector_of(phase);
-    std::string key = key_of_problem(*block.problem, selector);
+    std::string key = key_of_problem(*block.problem, selector, phase);
     const auto known = known_.find(key);
     if (known != known_.end()) {
       if (!known->second.refusal.empty()) throw UserError(known->second.refusal);
@@ -91,7 +91,8 @@ class BlockCache {
     if (question_.progress) question_.progress(done_, all_);
     Entry entry;
     try {
-      BlockOptions options{&selector, question_.seed, question_.threads, question_.stop};
+      const BlockOptions options{&selector, question_.seed, question_.threads, question_.stop,
+                                 phase == Phase::decode};
       entry.found = std::make_shared<BlockRuns>(runs_of(*block.problem, question_.machine, options));
       if (stopped()) return nullptr;  // patterns may be missing
       entry.found->of(block.usual);
@@ -107,7 +108,8 @@ class BlockCache {
 
   void expect(const ModelPass& pass, Phase phase) {
     for (const PassBlock& block : pass.blocks) {
-      if (block.problem && keys_.insert(key_of_problem(*block.problem, selector_of(phase))).second) ++all_;
+      if (block.problem && keys_.insert(key_of_problem(*block.problem, selector_of(phase), phase)).second)
+        ++all_;
     }
   }
 
@@ -124,8 +126,9 @@ class BlockCache {
     const Selector* asked = phase == Phase::decode ? question_.decode_selector : question_.prefill_selector;
     return asked == nullptr ? usual_selector(phase) : *asked;
   }
-  static std::string key_of_problem(const Problem& problem, const Selector& selector) {
-    return fmt::format("{} {} {}", selector.name, problem.workload->name, key_of(problem.values));
+  static std::string key_of_problem(const Problem& problem, const Selector& selector, Phase phase) {
+    return fmt::format("{} {} {} {}", selector.name, static_cast<int>(phase), problem.workload->name,
+                       key_of(problem.values));
   }
 
   Found stream(const PassBlock& block) const {

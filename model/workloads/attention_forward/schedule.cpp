@@ -110,6 +110,8 @@ Schedule attention_schedule(std::string_view name, Mapping mapping, const Attent
   ScheduleBuilder builder(std::string(name), 1);
   const Buffers buffers = add_buffers(builder, problem, knobs.tile);
   Kernel kernel = attend_tile_kernel(machine.gpu, problem.dtype, knobs.tile, knobs.profile, 0, "attention");
+  const bool vendor = knobs.profile == KernelProfile::vendor;
+  if (vendor) kernel.library.routine = LibraryRoutine::plain;
   kernel.placement = knobs.persistent ? Placement::persistent : Placement::dispatch;
   const Resources resources = kernel.resources;
   const std::int32_t index = builder.kernel(std::move(kernel));
@@ -119,8 +121,10 @@ Schedule attention_schedule(std::string_view name, Mapping mapping, const Attent
   for (std::int64_t p = 0; p < workgroups; ++p) {
     builder.workgroup(index);
     for (std::int64_t w = p; w < grid.tiles(); w += workgroups) {
-      add_tile(builder, problem, buffers, tile_of_workgroup(mapping, knobs.form, grid, w), knobs.tile.m,
-               keys);
+      AttentionTile tile = tile_of_workgroup(mapping, knobs.form, grid, w);
+      // Causal masks let the last queries see the most keys.
+      if (vendor) tile.block = grid.blocks - 1 - tile.block;
+      add_tile(builder, problem, buffers, tile, knobs.tile.m, keys);
     }
   }
   builder.launch(0, index);

@@ -61,10 +61,19 @@ template <Mapping mapping>
 Schedule build(const Problem& problem, const Machine& machine, const Values& values);
 
 using Names = std::string_view;
+Schedule build_library(const Problem& problem, const Machine& machine, const Values& values);
+Values default_knobs(const Problem& problem, const Machine& machine);
+
 constexpr std::array<Names, 5> kTileKnobs{"tile", "waves", "pipeline", "kernel", "persistent"};
 constexpr std::array<Names, 6> kFormKnobs{"tile", "waves", "pipeline", "kernel", "persistent", "form"};
 
-const std::array<Pattern, 4> kPatterns{{
+constexpr std::size_t kOwn = 1;  // the first pattern with a mapping
+
+const std::array<Pattern, 5> kPatterns{{
+    {.name = "library",
+     .summary = "the vendor's kernel: cuDNN or AITER; one head after the other",
+     .build = build_library,
+     .vendor = true},
     {.name = "naive-block-first",
      .summary = "heads in turn: a die has every so many-th head, all at once",
      .knobs = kTileKnobs,
@@ -87,8 +96,17 @@ template <Mapping mapping>
 Schedule build(const Problem& problem, const Machine& machine, const Values& values) {
   const AttentionProblem attention = attention_problem_of(problem);
   const AttentionKnobs knobs = attention_knobs_of(attention, values);
-  return attention_schedule(kPatterns[static_cast<std::size_t>(mapping)].name, mapping, attention, knobs,
-                            machine);
+  return attention_schedule(kPatterns[kOwn + static_cast<std::size_t>(mapping)].name, mapping, attention,
+                            knobs, machine);
+}
+
+// The largest tile that fits and leaves room for two workgroups: cuDNN's tiles are not known, and its kernels
+// begin the next tile while they store the last one.
+Schedule build_library(const Problem& problem, const Machine& machine, const Values&) {
+  const AttentionProblem attention = attention_problem_of(problem);
+  AttentionKnobs knobs = attention_knobs_of(attention, default_knobs(problem, machine));
+  knobs.profile = KernelProfile::vendor;
+  return attention_schedule("library", Mapping::naive_head_first, attention, knobs, machine);
 }
 
 void complete(Problem& problem, const FieldPlace& place) {
@@ -134,8 +152,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
-// Reads rows of backend_hip/baselines/attention.py with replayed graphs: a vendor's kernel. Its grid is
-// assumed to take one head after the other.
+// Reads rows of backend_hip/baselines/attention.py with replayed graphs.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
   if (!is_of_program(line, attention(), true)) return std::nullopt;
   if (kProgramForms[line.choice("form", kProgramForms)] != "library") return std::nullopt;
@@ -143,14 +160,15 @@ std::optional<LibraryCall> library_call(const CsvRow& line) {
   LibraryCall call;
   call.form = LibraryForm::kernel;
   call.problem = problem_of_row(line, attention());
-  call.pattern = "naive-head-first";
+  call.pattern = "library";
   call.knobs = Values(kKnobs);
-  call.knobs.give(kKernelsKnob, static_cast<std::int64_t>(KernelClass::vendor));
   call.time_column = "device_us";
   return call;
 }
 
-double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, const Values& values) {
+double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine,
+                const Values& values) {
+  if (pattern.vendor) return 0;  // a table may say less than the law
   const AttentionProblem attention = attention_problem_of(problem);
   return attention_bound_ns(attention, attention_knobs_of(attention, values), machine);
 }
@@ -184,7 +202,7 @@ const Workload& attention() {
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,
-      .baseline = "naive-block-first",
+      .baseline = "library",
       .complete = complete,
       .work = work,
       .size_text = size_text,

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "model/core/dtype.hpp"
+#include "model/machine/library_table.hpp"
 #include "model/schedule/builder.hpp"
 #include "model/workload/workload.hpp"
 #include "model/workloads/paged_attention/grid.hpp"
@@ -56,7 +57,12 @@ struct PagedKnobs {
   double call_ns = 0;         // host time of a launch outside a graph, beyond the machine's
   double rest_ns = 0;         // of other kernels on the GPU behind each layer
   std::int64_t layers = 1;
+  bool vendor = false;  // the library's kernels, which are looked up by `call`
+  AttentionCall call;
 };
+
+// The batch as a call of a library: as many equal sequences, with the mean of queries and of keys.
+AttentionCall attention_call_of(const PagedProblem& problem);
 
 // Resources of an attending workgroup. Throws UserError that names `knob` where the tile does not fit.
 Resources paged_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::string_view knob);

@@ -4,8 +4,9 @@
 #include <bit>
 
 #include "model/core/error.hpp"
-#include "model/parts/attend.hpp"
+#include "model/parts/attend_tiles.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/library_attention.hpp"
 #include "model/workloads/paged_attention/problem.hpp"
 
 namespace tritax {
@@ -37,6 +38,11 @@ class PagedDraft {
     }
     first_key_.push_back(rows);
     check_size();
+    if (knobs.vendor) {
+      const auto columns = to_int(std::ssize(problem.sequences));
+      lengths_ = builder_.buffer({"lengths", DType::fp32, 2, columns, 1, columns});
+      builder_.input(builder_.whole(lengths_));
+    }
     if (split()) {
       const std::int32_t columns = to_int(problem.depth) + 1;
       partials_ = builder_.buffer(
@@ -49,6 +55,7 @@ class PagedDraft {
     for (std::int64_t layer = 0; layer < knobs_.layers; ++layer) {
       add_buffers(layer);
       expect_results();
+      if (knobs_.vendor) add_kernel(add_prepare_kernel(), true, graph);
       add_kernel(add_attend_kernel(), true, graph);
       if (split()) add_kernel(add_merge_kernel(), true, graph);
       if (knobs_.rest_ns > 0) add_kernel(add_rest(), false, graph);
@@ -87,6 +94,7 @@ class PagedDraft {
   std::int32_t begin_kernel(std::string_view name, const Resources& resources, const MatmulTile& tile);
   std::int32_t add_attend_kernel();
   std::int32_t add_merge_kernel();
+  std::int32_t add_prepare_kernel();
   std::int32_t add_rest();
   void add_kernel(std::int32_t kernel, bool called, Graph& graph);
 
@@ -102,7 +110,7 @@ class PagedDraft {
   std::vector<std::int64_t> cu_;
   std::vector<std::int64_t> first_key_;  // row of the cache, by sequence; at the end the total
   std::int64_t block_q_ = 1;             // tokens
-  std::int16_t q_ = -1, k_ = -1, v_ = -1, o_ = -1, partials_ = -1;
+  std::int16_t q_ = -1, k_ = -1, v_ = -1, o_ = -1, partials_ = -1, lengths_ = -1;
 };
 
 void PagedDraft::check_size() const {
@@ -172,6 +180,13 @@ std::int32_t PagedDraft::begin_kernel(std::string_view name, const Resources& re
   kernel.name = std::string(name);
   kernel.resources = resources;
   kernel.tile = tile;
+  if (knobs_.vendor) {
+    const bool merges = tile.m == 0;
+    kernel.profile = KernelProfile::vendor;
+    kernel.library = library_kernel_of(merges ? LibraryRoutine::plain : LibraryRoutine::attention,
+                                       problem_.dtype, knobs_.call);
+    return builder_.kernel(std::move(kernel));
+  }
   // Accesses of a program before it knows its keys: problem.hpp.
   const auto accesses = static_cast<std::int32_t>(std::bit_width(problem_.sequences.size() - 1) + 2);
   kernel.library = {.routine = LibraryRoutine::lookup, .accesses = accesses};
@@ -229,11 +244,15 @@ bool PagedDraft::add_head(std::int64_t token, std::int64_t head) {
 bool PagedDraft::add_program(std::int64_t w) {
   if (knobs_.by_head) return add_head(w % launched_tokens(), w / launched_tokens());
   const std::int64_t kv = w / blocks() % problem_.kv_heads;
-  return add_block(w % blocks(), kv, w / blocks() / problem_.kv_heads);
+  // A library begins with the last queries, which see the most keys.
+  const std::int64_t block = knobs_.vendor ? blocks() - 1 - w % blocks() : w % blocks();
+  return add_block(block, kv, w / blocks() / problem_.kv_heads);
 }
 
 std::int32_t PagedDraft::add_attend_kernel() {
-  const Resources resources = paged_resources(machine_.gpu, problem_.dtype, knobs_.tile, knobs_.tile_is);
+  const Resources resources =
+      knobs_.vendor ? attend_tile_resources(machine_.gpu, problem_.dtype, knobs_.tile)
+                    : paged_resources(machine_.gpu, problem_.dtype, knobs_.tile, knobs_.tile_is);
   const std::int32_t kernel = begin_kernel("attend", resources, knobs_.tile);
   const std::int64_t programs =
       knobs_.by_head ? launched_tokens() * problem_.heads : blocks() * problem_.kv_heads * knobs_.segments;
@@ -244,6 +263,15 @@ std::int32_t PagedDraft::add_attend_kernel() {
     for (std::int64_t w = p; w < programs; w += workgroups) works = add_program(w) || works;
     if (!works) builder_.barrier();  // searches for its sequence and ends
   }
+  return kernel;
+}
+
+// The library's kernel that counts the blocks of each sequence.
+std::int32_t PagedDraft::add_prepare_kernel() {
+  const std::int32_t kernel = begin_kernel("prepare", copy_resources(), {});
+  builder_.workgroup(kernel);
+  builder_.load(lengths_, {0, 0, 1, to_int(std::ssize(problem_.sequences))}, 0);
+  builder_.store(lengths_, {1, 0, 1, to_int(std::ssize(problem_.sequences))}, 0);
   return kernel;
 }
 
@@ -295,6 +323,23 @@ void PagedDraft::add_kernel(std::int32_t kernel, bool called, Graph& graph) {
 }
 
 }  // namespace
+
+AttentionCall attention_call_of(const PagedProblem& problem) {
+  AttentionCall call;
+  call.sequences = static_cast<std::int64_t>(problem.sequences.size());
+  std::int64_t queries = 0, keys = 0;
+  for (const PagedSequence& sequence : problem.sequences) {
+    queries += sequence.queries;
+    keys += sequence.keys;
+  }
+  const auto mean = [&](std::int64_t sum) { return std::max<std::int64_t>(1, sum / call.sequences); };
+  call.queries = mean(queries);
+  call.keys = mean(keys);
+  call.heads = problem.heads;
+  call.kv_heads = problem.kv_heads;
+  call.depth = problem.depth;
+  return call;
+}
 
 Resources paged_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::string_view knob) {
   return attend_resources(gpu, dtype, tile, false, knob);

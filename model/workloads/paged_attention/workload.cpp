@@ -13,7 +13,9 @@
 #include "model/parts/attend.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_knobs.hpp"
+#include "model/parts/library_attention.hpp"
 #include "model/workload/kernel_class.hpp"
+#include "model/workload/launching.hpp"
 #include "model/workloads/paged_attention/batch.hpp"
 #include "model/workloads/paged_attention/heuristics.hpp"
 #include "model/workloads/paged_attention/problem.hpp"
@@ -66,7 +68,7 @@ const std::array<Spec, 12> kFields{{
     dtype_field(DType::fp16, "element type of queries, keys, values and results"),
 }};
 
-const std::array<Spec, 12> kKnobs{{
+const std::array<Spec, 13> kKnobs{{
     {.name = "tile",
      .help = "keys at a time",
      .low = kTileStep,
@@ -102,6 +104,7 @@ const std::array<Spec, 12> kKnobs{{
      .not_shown = 4},
     gemm_knob("pipeline"),
     gemm_knob("launch"),
+    form_knob(),
     {.name = "captured",
      .help = "tokens of the batch that the graph was captured for, whose programs all start; left out: those "
              "of this one",
@@ -129,9 +132,19 @@ const std::array<Spec, 12> kKnobs{{
      .not_shown = 0},
 }};
 
-enum class Variant : std::uint8_t { naive, query_blocks, split_keys, free_tile, static_grid, listing, tree };
+enum class Variant : std::uint8_t {
+  library,
+  naive,
+  query_blocks,
+  split_keys,
+  free_tile,
+  static_grid,
+  listing,
+  tree
+};
 
 using Names = std::string_view;
+constexpr std::array<Names, 2> kLibraryKnobs{"layers", "rest_us"};
 constexpr std::array<Names, 6> kNaiveKnobs{"waves", "launch", "captured", "call_us", "layers", "rest_us"};
 constexpr std::array<Names, 7> kBlockKnobs{"waves",   "pipeline", "launch", "captured",
                                            "call_us", "layers",   "rest_us"};
@@ -148,7 +161,12 @@ Schedule build_variant(const Problem& problem, const Machine& machine, const Val
 template <Variant variant>
 Values own_values(const Problem& problem, const Machine& machine);
 
-const std::array<Pattern, 7> kPatterns{{
+const std::array<Pattern, 8> kPatterns{{
+    {.name = "library",
+     .summary = "the vendor's kernel: FlashAttention-3, FlashInfer or AITER; splits of the keys by its rule",
+     .knobs = kLibraryKnobs,
+     .build = build_variant<Variant::library>,
+     .vendor = true},
     {.name = "naive",
      .summary = "a workgroup per token and query head; keys of a page at a time, asked for when needed",
      .knobs = kNaiveKnobs,
@@ -200,6 +218,16 @@ PagedKnobs paged_knobs_of(Variant variant, const PagedProblem& problem, const Ma
   PagedKnobs knobs;
   const bool by_page = variant <= Variant::split_keys;
   knobs.by_head = variant == Variant::naive;
+  knobs.rest_ns = 1e3 * static_cast<double>(values["rest_us"]);
+  knobs.layers = values["layers"];
+  if (variant == Variant::library) {
+    knobs.vendor = true;
+    knobs.call = attention_call_of(problem);
+    const LibraryAttention library = library_attention(machine, problem.dtype, knobs.call);
+    knobs.tile = library.tile;
+    knobs.segments = library.splits;
+    return knobs;
+  }
   std::int64_t rows = usual_block_rows(problem.group());
   if (!by_page && values["block_m"] > 0) rows = values["block_m"];
   if (knobs.by_head) rows = kTileStep;  // rows of a tile, one of which counts
@@ -219,8 +247,6 @@ PagedKnobs paged_knobs_of(Variant variant, const PagedProblem& problem, const Ma
   knobs.graph = static_cast<LaunchMode>(values["launch"]) == LaunchMode::graph;
   if (variant != Variant::static_grid) knobs.captured = values["captured"];
   knobs.call_ns = 1e3 * static_cast<double>(values["call_us"]);
-  knobs.rest_ns = 1e3 * static_cast<double>(values["rest_us"]);
-  knobs.layers = values["layers"];
   return knobs;
 }
 
@@ -284,6 +310,15 @@ Schedule build_variant(const Problem& problem, const Machine& machine, const Val
 void complete(Problem& problem, const FieldPlace& place) {
   complete_kv_heads(problem, place);
   complete_batch(problem, place);
+}
+
+// Steps of decode run in graphs; a batch with prompts does not (vllm-project/vllm, full graphs for decode
+// only).
+std::int64_t graph_rows(const Problem& problem) {
+  const std::vector<PagedSequence> sequences = sequences_of(problem);
+  const bool decodes = std::all_of(sequences.begin(), sequences.end(),
+                                   [](const PagedSequence& sequence) { return sequence.queries == 1; });
+  return decodes ? static_cast<std::int64_t>(sequences.size()) : kMostGraphRows + 1;
 }
 
 // Masked keys are no work.
@@ -351,6 +386,7 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine,
                 const Values& values) {
+  if (pattern.vendor) return 0;  // a table may say less than the law
   const PagedProblem paged = paged_problem_of(problem);
   return paged_bound_ns(
       paged,
@@ -373,13 +409,14 @@ const Workload& paged_attention() {
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,
-      .baseline = "naive",
+      .baseline = "library",
       .complete = complete,
       .work = work,
       .size_text = size_text,
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
+      .step_rows_of = graph_rows,
       .timed_by_host = true,
       .computing = {"attention", "matrix and vector work"},
   };

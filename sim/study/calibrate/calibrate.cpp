@@ -199,6 +199,7 @@ Calibration calibrate(const Machine& base, const MicrobenchTable& table, const s
   // Tables belong to another node: the library's times are measured here.
   machine.library_tables.clear();
   machine.collective_tables.clear();
+  machine.attention_tables.clear();
   // Until the end no requests coalesce: the rows show the L2 rate that tiles in lock step get.
   machine.interpreter.l2_coalescing_ns = 0;
   if (coalesces(base.gpu, base.interpreter) && base.gpu.l2_lock_step_gb_per_s > 0) {

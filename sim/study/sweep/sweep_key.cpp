@@ -23,8 +23,7 @@ std::string text_of_machine(const std::string& name) {
   const auto add = [&](const std::string& table) {
     if (table.ends_with(".csv")) text += read_file(table, "the path of a table (CSV)", kLargestTableBytes);
   };
-  for (const auto& table : machine.library_tables) add(table->name());
-  for (const auto& table : machine.collective_tables) add(table->name());
+  for (const std::string& table : names_of_tables(machine)) add(table);
   return text;
 }
 
