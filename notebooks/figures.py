@@ -1,4 +1,4 @@
-"""What the notebooks share: colours, two kinds of figures, and how pictures of the documentation are saved."""
+"""What the notebooks share: colours, kinds of figures, and how pictures of the documentation are saved."""
 
 import hashlib
 import json
@@ -73,6 +73,14 @@ def sent_gb_per_s(timeline, rank, edges_ns, efficiency):
     return efficiency * total
 
 
+def spans_of(ops, rank):
+    """The operations of a GPU by the kinds of KINDS."""
+    moves = np.isin(ops["kind"], (tritax.OpKind.store, tritax.OpKind.copy))
+    remote = moves & (ops["peer"] != rank)
+    return {"wait": ops[ops["kind"] == tritax.OpKind.wait], "matmul": ops[ops["kind"] == tritax.OpKind.matmul],
+            "store": ops[moves & ~remote], "sent": ops[remote]}
+
+
 def draw_timeline(axes, run, machine, rank=0):
     """One GPU of a run: its host, its compute units, and what it sends. Returns the spans that were drawn."""
     host_ax, cu_ax, link_ax = axes
@@ -87,9 +95,7 @@ def draw_timeline(axes, run, machine, rank=0):
     host_ax.tick_params(axis="y", length=0)
 
     ops = timeline.ops[timeline.ops["rank"] == rank]
-    remote = np.isin(ops["kind"], (tritax.OpKind.store, tritax.OpKind.copy)) & (ops["peer"] != rank)
-    spans = {"wait": ops[ops["kind"] == tritax.OpKind.wait], "matmul": ops[ops["kind"] == tritax.OpKind.matmul],
-             "store": ops[(ops["kind"] == tritax.OpKind.store) & ~remote], "sent": ops[remote]}
+    spans = spans_of(ops, rank)
     for kind, rows in spans.items():
         boxes = [Rectangle((begin, cu), end - begin, 1) for begin, end, cu
                  in zip(rows["service_begin_ns"] / 1e3, rows["end_ns"] / 1e3, rows["cu"])]
