@@ -180,18 +180,18 @@ void add_forms(std::vector<std::string>& sentences, const Advice& advice) {
 std::string class_sentence(const Question& question, const Advice& advice, const Judged& judgement) {
   const Candidate* own = rivals_of(advice.candidates, *question.problem.workload).own;
   if (own == nullptr || !own->knobs.has(kKernelsKnob)) return {};
-  constexpr std::array<const char*, 3> kAre{"as this project's executor runs them", "as Triton compiles them",
-                                            "as good as the vendor's"};
+  constexpr std::array<const char*, 3> kAre{"run by Tritax's executor", "compiled by Triton",
+                                            "of vendor quality"};
   const auto place = [](KernelClass kernels) { return static_cast<std::size_t>(kernels); };
-  std::string text =
-      fmt::format("Own kernels are taken to be {}.", kAre[place(kernel_class_of(*own->pattern, own->knobs))]);
+  std::string text = fmt::format("The model assumes own kernels {}.",
+                                 kAre[place(kernel_class_of(*own->pattern, own->knobs))]);
   std::vector<std::string> others;
   for (const ClassVerdict& one : class_verdicts(question.problem, advice.candidates, judgement)) {
     others.push_back(fmt::format("{} takes {:.1f} us with kernels {} ({})", one.pattern->name,
                                  us(one.time.time_ns), kAre[place(one.time.kernels)], name_of(one.verdict)));
   }
   if (others.empty()) return text;
-  return text + fmt::format(" With the knobs below, {}; --kernels searches for such kernels.",
+  return text + fmt::format(" With the knobs below, {}. --kernels searches for such kernels.",
                             fmt::join(others, ", and "));
 }
 
@@ -205,7 +205,7 @@ std::string library_sentence(const Question& question) {
   std::string text =
       names.empty()
           ? std::string(
-                "Times of library calls come from the law alone: no call was measured on this machine.")
+                "Library times come from the model alone: no library call was measured on this machine.")
           : fmt::format("Measured calls correct the times of similar library calls: {}.",
                         fmt::join(names, ", "));
   if (machine.fabric.multicast && question.problem.gpus() > 1) text += " NCCL uses multicast (NVLS).";
@@ -220,7 +220,7 @@ std::vector<std::string> said_below(const Question& question, const Advice& advi
   if (std::string library = library_sentence(question); !library.empty())
     sentences.push_back(std::move(library));
   if (const std::string held = pins_text(question.pins); !held.empty()) {
-    sentences.push_back(fmt::format("Held fixed, as given: {}.", held));
+    sentences.push_back(fmt::format("Held fixed: {}.", held));
   }
   sentences.insert(sentences.end(), advice.explanation.begin(), advice.explanation.end());
   for (const std::string& reason : advice.left_out) sentences.push_back("Left out: " + reason);
@@ -261,7 +261,7 @@ void print_advice(const Question& question, const Advice& advice, const AdviseAr
 }
 
 std::string scenarios_text(const Question& question, const Advice& advice) {
-  std::string text = "# As `tritax advise` found them, the fastest first.\n";
+  std::string text = "# Found by `tritax advise`, fastest first.\n";
   for (const Candidate& candidate : advice.candidates) {
     Scenario scenario = scenario_of(question, candidate);
     scenario.title = fmt::format("predicted {:.1f} us", us(candidate.time_ns));
@@ -306,7 +306,7 @@ std::string figure_of(const Question& question, const Advice& advice) {
   plot.title = heading_of(question);
   const bool known =
       std::any_of(judgement.bands.begin(), judgement.bands.end(), [](double band) { return band > 0; });
-  plot.subtitle = known ? "whiskers hold nine of ten such times; without one nothing comparable was measured"
+  plot.subtitle = known ? "whiskers span the prediction band; without one, nothing comparable was measured"
                         : "nothing comparable was measured";
   for (std::size_t i = 0; i < advice.candidates.size(); ++i) {
     const Candidate& candidate = advice.candidates[i];
@@ -377,11 +377,11 @@ int answer_all(const std::vector<Question>& questions, const AdviseArguments& op
 // Scenarios of a file have ids and machines, but no changes of machines.
 void refuse_to_save(const std::vector<Question>& questions) {
   if (questions.size() > 1)
-    throw UserError("--save-scenario: it writes the rows of one question, not of several");
+    throw UserError("--save-scenario: it writes the rows of one question, and several are given");
   if (questions.front().changes.empty()) return;
   throw UserError(
-      fmt::format("--save-scenario: scenarios name a machine without changes; write it to a file first: "
-                  "tritax machines show {}{} --toml",
+      fmt::format("--save-scenario: a scenario cannot hold changes of the machine; write the machine to a "
+                  "file first: tritax machines show {}{} --toml",
                   questions.front().machine_name, questions.front().changes.front().as_option()));
 }
 
@@ -396,7 +396,7 @@ int run(const AdviseArguments& options) {
   if (options.save_scenario) refuse_to_save(questions);
   if (page.wanted() && questions.size() > 1) {
     throw UserError(fmt::format(
-        "report: a page is of one question, and these are {}; choose one with --id, or give every option one "
+        "report: a page shows one question, and {} are given; choose one with --id, or give every option one "
         "value",
         questions.size()));
   }
@@ -428,10 +428,10 @@ int run(const AdviseArguments& options) {
 Run add_advise(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<AdviseArguments>();
   CLI::App& command =
-      *program.add_subcommand("advise", "Rank the overlap patterns for a workload, best knobs of each");
+      *program.add_subcommand("advise", "Rank the overlap patterns for a workload, each with its best knobs");
   options->command = &command;
-  command.add_option("FILE", options->file, "A scenario file (TOML) that holds workloads, instead of sizes");
-  command.add_option("--id", options->id, "Which scenario of the file")->type_name("ID");
+  command.add_option("FILE", options->file, "Scenario file (TOML) with workloads, instead of sizes");
+  command.add_option("--id", options->id, "Id of the scenario in FILE")->type_name("ID");
   add_problem_options(command, workload, *options);
   add_machine_options(command, *options, true);
   add_sustained_option(command, options->sustained);
@@ -439,21 +439,17 @@ Run add_advise(CLI::App& program, const Workload& workload) {
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   add_selector_option(command, options->selector, "search");
-  command.add_flag("--commands", options->commands, "Print the command that makes each row again");
+  command.add_flag("--commands", options->commands, "Print the command that reproduces each row");
   add_output_options(command, options->output);
   add_page_options(command, options->page, PageShows::answers_and_run);
   command.add_option("--save-scenario", options->save_scenario, "Write the rows as scenarios (TOML)")
       ->type_name("FILE")
       ->group(kOutputGroup);
   command.footer(
-      "Searches all knobs of every pattern; those that are given, here or in the scenario, are held fixed. "
-      "Times are of\n"
-      "kernels and host calls, without the barriers of a harness (--host-barriers adds them); taxes are "
-      "those of "
-      "the\n"
-      "critical path. Several values of options, and all scenarios of a file, make one table. Ctrl-C stops "
-      "the search\n"
-      "and prints the best so far, and why.\n\n"
+      "The search tries all knobs of every pattern. Knobs that are given, here or in the scenario, stay\n"
+      "fixed. Times cover kernels and host calls; --host-barriers adds the barriers of a harness. Taxes\n"
+      "are those of the critical path. Several values of an option, and all scenarios of a file, make one\n"
+      "table. Ctrl-C stops the search and prints the best result so far.\n\n"
       "Examples:\n"
       "  tritax advise --workload gemm-all-scatter -M 8192 -N 4608 -K 36864 --dtype fp16 --machine mi300x-8 "
       "--gpus 8\n"

@@ -80,10 +80,10 @@ void print_answers(const std::vector<Answer>& answers, const Outputs& outputs) {
   for (const Answer& answer : answers) {
     if (!answer.refusal.empty()) outputs.print(wrapped("No answer: " + answer.refusal));
   }
-  outputs.print(
-      styled("One question in full: its values alone, or --id; --csv and --json have all candidates.",
-             Style::faint) +
-      '\n');
+  outputs.print(styled("Give one question alone, or --id, to see its full answer. --csv and --json have all "
+                       "candidates.",
+                       Style::faint) +
+                '\n');
 }
 
 }  // namespace tritax::cli

@@ -75,8 +75,8 @@ std::size_t count_points(const Asked& asked) {
   for (const Axis& axis : asked.axes) {
     count *= axis.values.size();
     if (count > kMostPoints) {
-      throw UserError(fmt::format("{}: with it there are more than {} combinations of values; give fewer",
-                                  axis.name, kMostPoints));
+      throw UserError(fmt::format("{}: it makes more than {} combinations of values; give fewer", axis.name,
+                                  kMostPoints));
     }
   }
   return count;
@@ -85,7 +85,8 @@ std::size_t count_points(const Asked& asked) {
 void require_no_axes(const Asked& asked, const std::string& command) {
   if (asked.axes.empty()) return;
   throw UserError(
-      fmt::format("{}: several values; '{}' takes one, 'advise' and 'simulate' make a table of all",
+      fmt::format("{}: several values are given, but '{}' takes one; 'advise' and 'simulate' make a table of "
+                  "several",
                   asked.axes.front().name, command));
 }
 
@@ -102,7 +103,7 @@ void add_machine_options(CLI::App& app, Asked& asked, bool several) {
            asked.machine = axis.values.front().text;
            add_axis(asked, std::move(axis));
          },
-         "A shipped machine (tritax machines lists them) or a machine file (TOML)")
+         "Shipped machine (see tritax machines) or machine file (TOML)")
       ->type_name("NAME|FILE");
   add_change_options(app, asked, several);
 }
@@ -120,10 +121,9 @@ void add_change_options(CLI::App& app, Asked& asked, bool several) {
         ->expected(1)
         ->take_all();
   };
-  add(ChangeKind::set, "--set",
-      "Another value of a parameter of the machine: fabric.link=32GB/s; may be repeated", "KEY=VALUE");
+  add(ChangeKind::set, "--set", "Set a machine parameter: fabric.link=32GB/s; may be repeated", "KEY=VALUE");
   add(ChangeKind::scale, "--scale",
-      "A parameter of the machine times a factor: gpu.hbm_bandwidth=0.5; may be repeated", "KEY=FACTOR");
+      "Multiply a machine parameter by a factor: gpu.hbm_bandwidth=0.5; may be repeated", "KEY=FACTOR");
 }
 
 void add_pattern_option(CLI::App& app, Asked& asked) {
@@ -139,7 +139,7 @@ void add_pattern_option(CLI::App& app, Asked& asked) {
            asked.pattern = axis.values.front().text;
            add_axis(asked, std::move(axis));
          },
-         "An overlap pattern (tritax patterns lists them)")
+         "Overlap pattern (see tritax patterns)")
       ->type_name("NAME");
 }
 

@@ -48,8 +48,8 @@ struct CalibrateArguments {
 std::string run_microbenchmarks(const CalibrateArguments& options) {
   if (is_standard_output(options.output)) {
     throw UserError(
-        "--output: the rows that are measured are kept beside the machine file; give a file name, or "
-        "rows with --microbench");
+        "--output: measured rows are stored beside the machine file; give a file name, or rows with "
+        "--microbench");
   }
 #if defined(TRITAX_WITH_GPU)
   gpu::MicrobenchOptions micro;
@@ -169,17 +169,16 @@ void print(const Calibration& calibration, const std::string& place, const Outpu
   outputs.print(parameter_table(calibration, true));
   const Table poor = parameter_table(calibration, false);
   if (!poor.rows.empty()) {
-    outputs.print("\nPoorly determined, these keep their old values:\n");
+    outputs.print("\nThe rows do not determine these parameters, which keep their old values:\n");
     outputs.print(poor);
   }
   for (const CalibratedParameter& p : calibration.parameters) {
     if (!p.remark.empty()) outputs.print(fmt::format("{}: {}\n", p.key, p.remark));
   }
-  outputs.print(
-      "\nThe microbenchmarks again, simulated on the calibrated machine (simulated / measured - 1):\n");
+  outputs.print("\nThe microbenchmarks, simulated on the calibrated machine (simulated / measured - 1):\n");
   outputs.print(error_table(calibration));
   outputs.print(
-      fmt::format("\nresidual {:.1f} %: root mean square over fitted rows and all that fill links\n",
+      fmt::format("\nresidual {:.1f} %: root mean square over fitted rows and all rows that fill links\n",
                   100 * calibration.residual));
 }
 
@@ -256,40 +255,36 @@ Run add_calibrate(CLI::App& program, const Workload& /*workload*/) {
   CLI::App& command = *program.add_subcommand("calibrate", "Fit a machine file to microbenchmarks of a node");
   command
       .add_option("-o,--output", options->output,
-                  "The machine file to write, or the grid models (JSON); '-': to standard output")
+                  "Machine file to write, or grid models (JSON); '-': standard output")
       ->type_name("FILE")
       ->group(kOutputGroup)
       ->required();
   command
       .add_option("--microbench", options->microbench,
-                  "Rows of 'tritax-gpu microbench'; without it they are run on the GPUs of this machine and "
-                  "kept beside the output; may be repeated")
+                  "Rows of 'tritax-gpu microbench' (default: measure on this machine's GPUs, and store the "
+                  "rows beside the output); may be repeated")
       ->type_name("FILE.csv")
       ->allow_extra_args(false)
       ->take_all();
   command
       .add_option("--grid-model", options->grid_model,
-                  "Instead of a machine fit how the time of products in shares follows from their grid, for "
-                  "'tritax advise --selector': to rows of 'tritax measure', or to scenarios, which are "
-                  "simulated; may be repeated")
+                  "Fit grid models for 'tritax advise --selector' instead of a machine: to rows of 'tritax "
+                  "measure', or to scenarios, which are simulated; may be repeated")
       ->type_name("FILE.csv|FILE.toml")
       ->allow_extra_args(false)
       ->take_all();
-  command.add_option("--machine", options->machine, "Gives everything that is not fitted")
+  command.add_option("--machine", options->machine, "Machine that gives every parameter that is not fitted")
       ->type_name("NAME|FILE")
       ->capture_default_str();
-  command.add_option("--name", options->name, "Name of the calibrated machine; without it the base's");
-  command.add_option("--commit", options->commit,
-                     "Source revision, for the head of the rows that are measured");
+  command.add_option("--name", options->name, "Name of the calibrated machine (default: the base's)");
+  command.add_option("--commit", options->commit, "Source revision, for the header of measured rows");
   add_change_options(command, options->asked, false);
   add_threads_option(command, options->threads);
   add_output_options(command, options->tables);
   command.footer(
-      "Every microbenchmark is a schedule; parameters are moved until its simulated time is the measured "
-      "one. "
-      "What the rows\n"
-      "do not determine keeps the base's value and is listed. docs/calibrate.md says which rows serve which "
-      "parameter.\n\n"
+      "Every microbenchmark is a schedule. The fit changes parameters until simulated times match the\n"
+      "measured ones. Parameters that the rows do not determine keep the base's values and are listed.\n"
+      "docs/calibrate.md says which rows determine which parameter.\n\n"
       "Examples:\n"
       "  tritax calibrate -o my-node.toml --machine mi300x-8 --name my-node\n"
       "  tritax calibrate -o h200-4.toml --microbench scenarios/measured/h200-4-microbench.csv\n"

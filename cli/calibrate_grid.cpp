@@ -54,9 +54,8 @@ GridSamples samples_of(const GridCalibration& asked, const Machine& machine) {
     } else {
       for (Scenario& scenario : read_scenarios(file)) {
         if (scenario.machine != asked.machine) {
-          throw UserError(
-              fmt::format("{}: '{}' is of the machine {}, and --machine is {}; give '--machine {}'", file,
-                          scenario.id, scenario.machine, asked.machine, scenario.machine));
+          throw UserError(fmt::format("{}: '{}' is for machine {}, but --machine is {}; give '--machine {}'",
+                                      file, scenario.id, scenario.machine, asked.machine, scenario.machine));
         }
         simulated.push_back(std::move(scenario));
       }
@@ -95,8 +94,10 @@ void calibrate_grid_models(const GridCalibration& asked, const Machine& machine)
   outputs.print(table);
   for (const std::string& reason : fitted.undecided) outputs.print("\nNot decided: " + reason + "\n");
   if (samples.left_out > 0) {
-    outputs.print(fmt::format("\n{} runs share otherwise, or have more workgroups than compute units.\n",
-                              samples.left_out));
+    outputs.print(
+        fmt::format("\n{} runs were left out: they share work in other ways, or have more workgroups than "
+                    "compute units.\n",
+                    samples.left_out));
   }
   outputs.csv(table);
   if (asked.tables.json) outputs.json_text(text);

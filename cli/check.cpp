@@ -178,10 +178,10 @@ int run(const CheckArguments& options) {
 Run add_check(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<CheckArguments>();
   CLI::App& command =
-      *program.add_subcommand("check", "Find deadlocks, unordered reads and what does not fit in a schedule");
+      *program.add_subcommand("check", "Find deadlocks, unordered reads and resource overruns in a schedule");
   add_subject_options(command, workload, options->subject);
   command.add_flag("--execute", options->execute,
-                   "Run it on random numbers too, and compare what it leaves with its reference");
+                   "Also run the schedule on random numbers, and compare the results with its reference");
   add_seed_option(command, options->seed);
   add_output_options(command, options->output);
   command.footer(

@@ -39,7 +39,7 @@ Table comparison_table(const ResultComparison& comparison) {
               {}};
   for (const RowComparison& row : comparison.rows) {
     table.add({row.id, row.before_us, row.after_us, row.after_us - row.before_us, 100 * row.change(),
-               row.is_equal() ? std::string("as long") : describe_parts(row)});
+               row.is_equal() ? std::string("unchanged") : describe_parts(row)});
   }
   return table;
 }
@@ -86,16 +86,18 @@ std::string describe_all(const ResultComparison& comparison) {
     }
     if (row.change() > most->change()) most = &row;
   }
-  std::string text = fmt::format("Of {} runs {} got slower, {} faster, {} as long.", comparison.rows.size(),
-                                 slower, comparison.rows.size() - slower - equal, equal);
-  if (slower > 0) text += fmt::format(" Most of all {}: {}.", most->id, describe_change(*most));
+  std::string text =
+      fmt::format("Of {} runs, {} got slower, {} got faster and {} did not change.", comparison.rows.size(),
+                  slower, comparison.rows.size() - slower - equal, equal);
+  if (slower > 0) text += fmt::format(" Largest change: {}, {}.", most->id, describe_change(*most));
   return text;
 }
 
 void print_comparison(const ResultComparison& comparison, const Outputs& outputs) {
   const std::vector<std::string> common = common_differences(comparison);
   outputs.print(wrapped(
-      common.empty() ? std::string("Made with the same inputs, or with such as differ from row to row.")
+      common.empty() ? std::string("Both results have the same inputs, or inputs that differ from row to "
+                                   "row.")
                      : fmt::format("Differs: {}.", fmt::join(common, "; "))));
   outputs.print("\n");
   outputs.print(comparison_table(comparison));
@@ -105,14 +107,14 @@ void print_comparison(const ResultComparison& comparison, const Outputs& outputs
     outputs.print("\n");
   }
   if (comparison.rows.size() == 1) {
-    outputs.print(wrapped(fmt::format("It is {}.", describe_change(comparison.rows.front()))));
+    outputs.print(wrapped(fmt::format("The run is {}.", describe_change(comparison.rows.front()))));
   } else {
     outputs.print(wrapped(describe_all(comparison)));
   }
   for (const auto& [ids, which] :
        {std::pair{&comparison.only_before, "first"}, std::pair{&comparison.only_after, "second"}}) {
     if (!ids->empty())
-      outputs.print(wrapped(fmt::format("Only in the {}: {}.", which, fmt::join(*ids, ", "))));
+      outputs.print(wrapped(fmt::format("Only the {} has {}.", which, fmt::join(*ids, ", "))));
   }
 }
 
@@ -161,17 +163,18 @@ int run(const CompareArguments& options) {
 Run add_compare(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<CompareArguments>();
   CLI::App& command = *program.add_subcommand(
-      "compare", "What got slower between two results, and by which part of the critical path");
-  command.add_option("BEFORE", options->before, "What --json of simulate, explain, advise or layer wrote")
+      "compare", "Compare two results: what got slower, and in which part of the critical path");
+  command.add_option("BEFORE", options->before, "JSON result of simulate, explain, advise or layer")
       ->type_name("FILE.json")
       ->required();
-  command.add_option("AFTER", options->after, "Another such file")->type_name("FILE.json")->required();
+  command.add_option("AFTER", options->after, "Second result, to compare with the first")
+      ->type_name("FILE.json")
+      ->required();
   add_output_options(command, options->output);
   command.footer(
-      "Two machines, two versions, two sets of knobs. Rows of the same id, pattern or step are compared; two "
-      "files of one\n"
-      "run each whatever they are. Times are predictions: a change within their band need not be one on "
-      "GPUs.\n\n"
+      "The results may differ in machine, version or knobs. Rows with the same id, pattern or step are\n"
+      "compared. Two files with one run each are always compared. Times are predictions: a change within\n"
+      "the band may not show on GPUs.\n\n"
       "Examples:\n"
       "  tritax compare before.json after.json\n"
       "  tritax compare on-mi300x.json on-h200.json --json changes.json\n");

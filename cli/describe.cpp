@@ -275,11 +275,12 @@ std::string fields_text() {
 
 Run add_describe(CLI::App& program, const Workload& /*workload*/) {
   auto form = std::make_shared<std::string>();
-  CLI::App& command = *program.add_subcommand(
-      "describe", "This program for a shell that completes its commands and options, or for man");
-  command.add_option("form", *form, "bash, zsh or man; fields: of all results, as JSON")->type_name("FORM");
+  CLI::App& command =
+      *program.add_subcommand("describe", "Write the shell completion or the man page of this program");
+  command.add_option("form", *form, "bash, zsh or man; fields: the fields of all results, as JSON")
+      ->type_name("FORM");
   command.footer(
-      "Installed programs come with the first three (docs/install.md). Fields: docs/result-fields.md.\n\n"
+      "An installed program includes the first three (docs/install.md). Fields: docs/result-fields.md.\n\n"
       "Example:\n"
       "  source <(tritax describe bash)\n");
   return [form] {

@@ -27,8 +27,8 @@ std::string with_commas(std::uint64_t number) {
 void add_max_operations_option(CLI::App& app, std::optional<std::int64_t>& most) {
   add_integer(
       app, "--max-operations", most,
-      fmt::format("Refuse a schedule with more operations in all its runs (default: {}; a core simulates "
-                  "0.5 to 2 million per second)",
+      fmt::format("Refuse a schedule with more operations over all runs (default: {}; a core simulates 0.5 "
+                  "to 2 million per second)",
                   kUsualMaxOperations),
       1, std::numeric_limits<std::int64_t>::max());
 }

@@ -26,7 +26,7 @@ struct EvaluateArguments : Asked {
 
 int evaluate_lines(const EvaluateArguments& arguments) {
   if (!arguments.from_standard_input) {
-    throw UserError("--stdin: missing; candidates are read from standard input, one JSON object a line");
+    throw UserError("--stdin: missing; candidates are read from standard input, one JSON object per line");
   }
   LineDefaults defaults;
   defaults.workload = arguments.problem.workload;
@@ -53,8 +53,8 @@ int evaluate_lines(const EvaluateArguments& arguments) {
 
 Run add_evaluate(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<EvaluateArguments>();
-  CLI::App& command = *program.add_subcommand(
-      "evaluate", "Answer candidates that another program proposes, one JSON object a line");
+  CLI::App& command =
+      *program.add_subcommand("evaluate", "Answer candidates from another program, one JSON object per line");
   command.add_flag("--stdin", options->from_standard_input,
                    "Read candidates from standard input until it ends, and answer each at once");
   add_machine_options(command, *options, false);
@@ -63,11 +63,13 @@ Run add_evaluate(CLI::App& program, const Workload& workload) {
   add_seed_option(command, options->seed);
   add_max_operations_option(command, options->max_operations);
   command.footer(
-      "A line has \"problem\" and \"knobs\" (objects), \"pattern\", \"workload\", or \"schedule\" "
-      "(docs/schedule-format.md)\n"
-      "instead of these; \"machine\", \"seed\" and \"id\", which is repeated, where it needs them. The "
-      "answer has \"time_us\",\n"
-      "\"bound_us\", \"operations\" and \"critical_path\" with the taxes, or \"invalid\" with the reason.\n\n"
+      "A line has \"problem\" and \"knobs\" (objects), \"pattern\" and \"workload\", or instead "
+      "\"schedule\"\n"
+      "(docs/schedule-format.md). It may have \"machine\", \"seed\" and \"id\"; the answer repeats the id. "
+      "The\n"
+      "answer has \"time_us\", \"bound_us\", \"operations\" and \"critical_path\" with the taxes, or "
+      "\"invalid\"\n"
+      "with the reason.\n\n"
       "Example:\n"
       "  echo '{\"id\": 1, \"problem\": {\"m\": 8192, \"n\": 4608, \"k\": 36864}, \"pattern\": "
       "\"producer-consumer\",\n"

@@ -132,7 +132,7 @@ const Machine& LineEvaluator::machine_of(const nlohmann::json& candidate) {
   if (std::find(shipped.begin(), shipped.end(), name) == shipped.end()) {
     const std::string nearest = nearest_name(name, shipped);
     throw UserError(fmt::format(
-        "machine: '{}' is no shipped machine{}; shipped are {}; a file is given with --machine", name,
+        "machine: '{}' is not a shipped machine{}; shipped are {}; give a file with --machine", name,
         nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest), fmt::join(shipped, ", ")));
   }
   return machines_.emplace(name, changed(find_machine(name), defaults_.changes)).first->second;
@@ -142,7 +142,7 @@ Schedule LineEvaluator::schedule_of(const nlohmann::json& candidate, const Machi
   if (candidate.contains("schedule")) {
     for (const char* key : {"workload", "pattern", "problem", "knobs"}) {
       if (candidate.contains(key)) {
-        throw UserError(fmt::format("{}: the schedule is run as it stands; leave out one of them", key));
+        throw UserError(fmt::format("{}: a schedule runs unchanged; leave out one of them", key));
       }
     }
     Schedule schedule = schedule_from_tree(candidate.at("schedule"), "schedule");

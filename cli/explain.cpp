@@ -194,22 +194,19 @@ int run(const ExplainArguments& options) {
 Run add_explain(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<ExplainArguments>();
   CLI::App& command =
-      *program.add_subcommand("explain", "Say where the time goes and which inputs had no effect");
+      *program.add_subcommand("explain", "Show where the time goes and which inputs have no effect");
   add_subject_options(command, workload, options->subject);
   add_sustained_option(command, options->subject.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   command.add_flag("--counterfactual", options->counterfactual,
-                   "Also what a run without one tax at a time would save");
-  command
-      .add_option("--level", options->level,
-                  "Not where the time goes, but its kernels below the tile: wave or instruction")
+                   "Also show what the run saves without each tax, one at a time");
+  command.add_option("--level", options->level, "Show kernels below the tile instead: wave or instruction")
       ->type_name("NAME");
   add_output_options(command, options->output);
   command.footer(
-      "Every machine parameter is made 10 % smaller and larger, every knob takes its neighbouring values, "
-      "and the run\n"
-      "is simulated again; inputs that leave the time as it is are named.\n\n"
+      "The run is simulated again with every machine parameter 10 % smaller and 10 % larger, and with the\n"
+      "neighbouring values of every knob. Inputs that do not change the time are listed.\n\n"
       "Examples:\n"
       "  tritax explain --pattern fused-sequential -M 8192 -N 4608 -K 36864 --machine mi300x-8\n"
       "  tritax explain my-schedule.json --machine h200-8 --json why.json\n"

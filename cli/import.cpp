@@ -70,7 +70,7 @@ int import_trace(const ImportArguments& options) {
   const TracedProblems found =
       problems_of(trace, options.machine, static_cast<int>(options.gpus.value_or(0)));
   if (found.problems.empty()) {
-    throw UserError(fmt::format("{}: no call in it is a problem that can be simulated: {}", trace.file,
+    throw UserError(fmt::format("{}: it has no call that can be simulated: {}", trace.file,
                                 found.left_out.empty() ? "none" : found.left_out.begin()->first));
   }
   imported.write(write_problems(found, fmt::format("Problems of {} ({}). Written by tritax {}; format: "
@@ -152,7 +152,7 @@ int import_topology(const ImportArguments& options) {
 
 void add_import_options(CLI::App& command, ImportArguments& options, const std::string& form,
                         const std::string& machine) {
-  command.add_option("-o,--output", options.output, "The file to write; '-': to standard output")
+  command.add_option("-o,--output", options.output, "File to write; '-': standard output")
       ->type_name(form)
       ->group(kOutputGroup)
       ->required();
@@ -165,32 +165,32 @@ void add_import_options(CLI::App& command, ImportArguments& options, const std::
 Run add_import(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<ImportArguments>();
   CLI::App& command = *program.add_subcommand(
-      "import", "Turn what other tools wrote into scenarios or a machine: traces of PyTorch, topologies");
+      "import", "Convert PyTorch traces into scenarios, and topology files into machines");
   command.require_subcommand(1);
-  CLI::App& trace =
-      *command.add_subcommand("trace", "The products and collectives of a run as a scenario file");
+  CLI::App& trace = *command.add_subcommand("trace",
+                                            "Convert the products and collectives of a trace into a scenario "
+                                            "file");
   trace
-      .add_option("FILE", options->file,
-                  "JSON of torch.profiler, of its ExecutionTraceObserver, or of chakra_jsonizer")
+      .add_option("FILE", options->file, "JSON of torch.profiler, ExecutionTraceObserver or chakra_jsonizer")
       ->required();
-  add_import_options(trace, *options, "FILE.toml", "What the scenarios name");
-  add_integer(trace, "--gpus", options->gpus, "GPUs of a collective of which the trace does not say it", 2,
+  add_import_options(trace, *options, "FILE.toml", "Machine that the scenarios name");
+  add_integer(trace, "--gpus", options->gpus, "GPUs per collective, where the trace does not say", 2,
               std::int64_t{kMostNodes} * kMostGpusPerNode);
-  CLI::App& topology =
-      *command.add_subcommand("topology", "Nodes, GPUs and links of a topology as a machine file");
+  CLI::App& topology = *command.add_subcommand(
+      "topology", "Convert the nodes, GPUs and links of a topology into a machine file");
   topology
-      .add_option("FILE", options->file,
-                  "A network file of ASTRA-sim, or an infrastructure of InfraGraph (YAML or JSON)")
+      .add_option("FILE", options->file, "ASTRA-sim network file or InfraGraph infrastructure (YAML or JSON)")
       ->required();
-  add_import_options(topology, *options, "FILE.toml", "Gives everything that the topology does not say");
-  topology.add_option("--name", options->name, "Name of the machine; without it that of the file");
+  add_import_options(topology, *options, "FILE.toml",
+                     "Machine that gives every parameter that the topology does not");
+  topology.add_option("--name", options->name, "Name of the machine (default: the file's name)");
   topology
       .add_option("--link", options->link,
-                  "Of InfraGraph: which link joins the GPUs of a node, where several could")
+                  "InfraGraph: the link that joins the GPUs of a node, if several could")
       ->type_name("NAME");
   add_change_options(topology, options->asked, false);
   const std::string examples =
-      "docs/import.md says what is read, and what becomes of it.\n\n"
+      "docs/import.md says what is read and how it is converted.\n\n"
       "Examples:\n"
       "  tritax import trace rank0.json --machine h200-8 -o run.toml && tritax advise run.toml\n"
       "  tritax import topology network.yml --machine h200-8 -o hgx.toml\n"

@@ -97,8 +97,7 @@ Deployment deployment_of(const LayerArguments& options, const Machine& machine) 
   deployment.tokens = options.batch.value_or(kUsualBatch);
   if (deployment.phase == Phase::decode) {
     if (options.sequence) {
-      throw UserError(
-          "--sequence: it changes nothing in decode, where every sequence has one token; leave it out");
+      throw UserError("--sequence: decode has one token per sequence; leave it out");
     }
     return deployment;
   }
@@ -177,12 +176,12 @@ std::vector<NamedLayerSum> sums_of(const Study& study) {
 // "Fusing pays for down (two-shot, 1.16x)."
 std::vector<std::string> sentences_of(const Study& study) {
   constexpr std::array<std::pair<Verdict, std::string_view>, 6> kTexts{{
-      {Verdict::pays, "It pays for {}."},
-      {Verdict::may_pay, "It may pay for {}."},
-      {Verdict::tie, "It is a tie for {}: leave it to the libraries."},
+      {Verdict::pays, "Fusing pays for {}."},
+      {Verdict::may_pay, "Fusing may pay for {}."},
+      {Verdict::tie, "Fusing is a tie for {}: leave it to the libraries."},
       {Verdict::leave_it, "Leave {} to the libraries."},
-      {Verdict::unknown, "Unknown for {}."},
-      {Verdict::alone, "Nothing is communicated for {}: products of the library."},
+      {Verdict::unknown, "It is unknown whether fusing pays for {}."},
+      {Verdict::alone, "No communication in {}: library products."},
   }};
   std::vector<std::string> sentences;
   for (const auto& [verdict, text] : kTexts) {
@@ -210,14 +209,12 @@ std::vector<std::string> sentences_of(const Study& study) {
   const bool unknown = std::any_of(study.answers.begin(), study.answers.end(), [](const StepAnswer& one) {
     return one.verdict != Verdict::alone && one.band <= 0;
   });
-  if (unknown) sentences.emplace_back("How far such predictions are off is not known for every step.");
+  if (unknown) sentences.emplace_back("The prediction band is unknown for some steps.");
   sentences.push_back(fmt::format("Not modelled: {}.", fmt::join(study.layers.left_out, ", ")));
   sentences.emplace_back(
       study.deployment.phase == Phase::decode
-          ? "Every step is timed alone, libraries and own kernels as one graph each; a graph of a whole "
-            "layer "
-            "pays for fewer launches."
-          : "Every step is timed alone, libraries and own kernels in streams, from the first host call on.");
+          ? "Each step is timed alone, as one graph. A graph of a whole layer has fewer launches."
+          : "Each step is timed alone, in streams, from the first host call.");
   return sentences;
 }
 
@@ -309,8 +306,7 @@ Page page_of(const Study& study, const LayerArguments& options) {
   BarsPlot plot;
   plot.title = heading_of(study);
   plot.subtitle =
-      "best pattern of every step, time along the critical path; whiskers hold nine of ten such "
-      "times";
+      "best pattern of each step, time along the critical path; whiskers span the prediction band";
   for (std::size_t i = 0; i < study.answers.size(); ++i) {
     const StepAnswer& answer = study.answers[i];
     plot.bars.push_back({fmt::format("{}: {}", study.layers.steps[i].name, answer.best().pattern->name),
@@ -346,25 +342,26 @@ int run(const LayerArguments& options) {
 
 void add_model_options(CLI::App& command, const std::shared_ptr<LayerArguments>& options) {
   command
-      .add_option("--model", options->model,
-                  fmt::format("A shipped language model ({}) or a model file (TOML)",
-                              fmt::join(shipped_models(), ", ")))
+      .add_option(
+          "--model", options->model,
+          fmt::format("Shipped language model ({}) or model file (TOML)", fmt::join(shipped_models(), ", ")))
       ->type_name("NAME|FILE");
-  add_integer(command, "--tp", options->tp,
-              "GPUs that share every product, tensor-parallel (default: all of the machine)", 2, kMaxSplit);
-  command.add_option("--phase", options->phase, "decode (default): a token of each sequence; prefill: all")
+  add_integer(command, "--tp", options->tp, "Tensor-parallel GPUs (default: all of the machine)", 2,
+              kMaxSplit);
+  command
+      .add_option("--phase", options->phase, "decode (default): one token per sequence; prefill: all tokens")
       ->type_name("NAME");
   add_integer(command, "--batch", options->batch, "Sequences in flight (default: 16)", 1, kMostTokens);
-  add_integer(command, "--sequence", options->sequence, "Tokens of a sequence, in prefill (default: 4096)", 1,
+  add_integer(command, "--sequence", options->sequence, "Tokens per sequence in prefill (default: 4096)", 1,
               kMostTokens);
   command
       .add_option("--dtype", options->dtype,
-                  fmt::format("Of weights and activations: {} (default: the model's)",
+                  fmt::format("Element type of weights and activations: {} (default: the model's)",
                               fmt::join(kCommonDTypeNames, ", ")))
       ->type_name("NAME");
   command.add_flag(
       "--sequence-parallel", options->sequence_parallel,
-      "Rows are split between the pairs: gathered before, scattered behind, instead of all-reduced");
+      "Split rows between products: all-gather before and reduce-scatter after, instead of all-reduce");
 }
 
 }  // namespace
@@ -372,7 +369,7 @@ void add_model_options(CLI::App& command, const std::shared_ptr<LayerArguments>&
 Run add_layer(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<LayerArguments>();
   CLI::App& command = *program.add_subcommand(
-      "layer", "Where fusing pays in a language model: every product of a layer with its communication");
+      "layer", "Find where fusing pays in a language model: every product of a layer with its communication");
   add_model_options(command, options);
   add_machine_options(command, options->asked, false);
   add_sustained_option(command, options->sustained);
@@ -382,12 +379,9 @@ Run add_layer(CLI::App& program, const Workload& /*workload*/) {
   add_output_options(command, options->output);
   add_page_options(command, options->page, PageShows::answers);
   command.footer(
-      "Products are those of one GPU, rows x columns x depth. 'libraries' is the vendor's GEMM and "
-      "collective; "
-      "fusing\n"
-      "pays where the best pattern is ahead of them by more than the predictions are off. What of a layer is "
-      "not\n"
-      "modelled stands below the table.\n\n"
+      "Products are per GPU: rows x columns x depth. 'libraries' is the vendor's GEMM and collective.\n"
+      "Fusing pays where the best pattern beats them by more than the prediction band. The parts of a\n"
+      "layer that are not modelled are listed below the table.\n\n"
       "Examples:\n"
       "  tritax layer --model llama-3-70b --machine mi300x-8\n"
       "  tritax layer --model llama-3-70b --tp 8 --phase prefill --batch 1 --sequence 4096 --machine "

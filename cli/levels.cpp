@@ -69,13 +69,13 @@ std::string use_text(const Gpu& gpu, const Levels& levels) {
       std::min(gpu.registers_per_thread_max,
                std::floor(gpu.registers_per_cu / (levels.tile.waves * gpu.lanes_per_wave)));
   std::string text = fmt::format(
-      "Operands come {}, asked for {} {} ahead. A thread takes {} of {:.0f} registers: {} accumulators, {} "
-      "fragments, {} on their way to LDS, {} others. ",
+      "Operands come {}, requested {} {} ahead. A thread uses {} of {:.0f} registers: {} accumulators, {} "
+      "fragments, {} in flight to LDS, {} others. ",
       kFeedNames[static_cast<std::size_t>(levels.feed)], levels.prefetch_distance,
       levels.prefetch_distance == 1 ? "stage" : "stages", use.total(), registers, use.accumulators,
       use.fragments, use.in_flight, use.others);
   if (levels.lds_bytes == 0) return text + "Nothing is in LDS.";
-  return text + fmt::format("LDS holds {} {} of operands, {} of {:.0f} bytes with all else.", levels.stages,
+  return text + fmt::format("LDS holds {} {} of operands and uses {} of {:.0f} bytes.", levels.stages,
                             levels.stages == 1 ? "stage" : "stages", levels.lds_bytes,
                             gpu.lds_bytes_per_workgroup_max);
 }
@@ -186,8 +186,7 @@ Ahead ahead_of(const Machine& machine, const Levels& levels) {
     const KStep step = k_step_of(machine.gpu, levels, options);
     ahead.cycles = StepBoard(step).cycles(listed_order(step));
   } catch (const UserError& error) {
-    ahead.text =
-        fmt::format("the scores of the next turn cannot be multiplied in this one: {}", error.what());
+    ahead.text = fmt::format("this turn cannot multiply the scores of the next turn: {}", error.what());
     return ahead;
   }
   ahead.text = fmt::format("{:.1f} if each turn {} of the next", *ahead.cycles,
@@ -220,8 +219,8 @@ void show_kernel(const Machine& machine, const KernelLevels& kernel, Level level
     const Ahead ahead = ahead_of(machine, levels);
     outputs.print(instruction_table(step, time));
     outputs.print("\n" +
-                  wrapped(fmt::format("In the order of list scheduling a K step takes {:.1f} cycles in the "
-                                      "steady state, as written down {:.1f}, and {}. It is bound by {}.",
+                  wrapped(fmt::format("A K step takes {:.1f} cycles in list-schedule order in the steady "
+                                      "state, {:.1f} as written, and {}. It is bound by {}.",
                                       time.cycles, written, ahead.text, time.bound)) +
                   "\n");
     add_step_json(step, order, time, written, row);
@@ -242,14 +241,13 @@ void show_kernel(const Machine& machine, const KernelLevels& kernel, Level level
 Level parse_level(std::string_view name) {
   if (name == "wave") return Level::wave;
   if (name == "instruction") return Level::instruction;
-  throw UserError(fmt::format("--level: '{}' is no level below the tile; give wave or instruction", name));
+  throw UserError(fmt::format("--level: '{}' is not a level below the tile; give wave or instruction", name));
 }
 
 void show_levels(const Subject& subject, Level level, Outputs& outputs) {
   const std::vector<KernelLevels> kernels = levels_of(subject.schedule, subject.machine);
   if (kernels.empty()) {
-    throw UserError(subject.place +
-                    "--level: no kernel of it multiplies, so there is nothing below its tiles");
+    throw UserError(subject.place + "--level: no kernel multiplies, so there is no level below the tiles");
   }
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
   Table rows{{{"kernel", "kernel"},

@@ -64,8 +64,8 @@ void list_machines(Outputs& outputs) {
   }
   outputs.print(table);
   outputs.print(
-      "\n'tritax machines show NAME' explains every parameter; a TOML file of your own works everywhere a "
-      "name does.\n");
+      "\n'tritax machines show NAME' explains every parameter; your own TOML file works wherever a name "
+      "does.\n");
   outputs.csv(with_record(table, {}));
   outputs.json({{"schema", "tritax.machines/1"}, {"version", version()}, {"machines", machines}});
 }
@@ -95,7 +95,7 @@ void print_tables(const Machine& machine, Outputs& outputs) {
   for (const auto& table : machine.attention_tables)
     print(table->name(), "attention calls", table->size(), table->remarks());
   if (names_of_tables(machine).empty())
-    outputs.print("\nno measured calls of libraries: they go by the law\n");
+    outputs.print("\nno measured library calls: library times come from the model alone\n");
 }
 
 ordered_json tables_json(const Machine& machine) {
@@ -118,7 +118,7 @@ void show_machine(const Machine& machine, Outputs& outputs) {
                {"value", "value"},
                {"unit", "unit"},
                {"how", "how"},
-               {"source", "source, or reason of an assumption"}},
+               {"source", "source, or reason for an assumption"}},
               {}};
   Table exact = table;
   for (const Parameter& parameter : machine.parameters) {
@@ -150,10 +150,9 @@ Run add_machines(CLI::App& program, const Workload& /*workload*/) {
   command.require_subcommand(0, 1);
   CLI::App& show =
       *command.add_subcommand("show", "Every parameter of a machine: value, unit, how obtained, source");
-  show.add_option("NAME", options->asked.machine, "A shipped machine or a machine file (TOML)")->required();
+  show.add_option("NAME", options->asked.machine, "Shipped machine or machine file (TOML)")->required();
   add_change_options(show, options->asked, false);
-  show.add_flag("--toml", options->toml,
-                "Write the complete machine file to standard output; it reads back to the same machine");
+  show.add_flag("--toml", options->toml, "Write the complete machine file to standard output");
   show.fallthrough();
   const std::string examples =
       "Examples:\n"

@@ -129,8 +129,8 @@ int tell_failure(const std::exception_ptr& failure) {
   } catch (const std::exception& error) {
     if (lacks_threads(error)) {
       tell(fmt::format(
-          "tritax: the system refuses: {}; give fewer threads (--threads), or raise the limits of "
-          "memory and threads (ulimit -v, -u)\n",
+          "tritax: the system refused: {}; give fewer threads (--threads), or raise the limits of memory and "
+          "threads (ulimit -v, -u)\n",
           without_controls(error.what())));
       return kUserErrorExitCode;
     }

@@ -33,10 +33,9 @@ Run add_measure(CLI::App& program, const Workload& /*workload*/) {
       "measure", "Run scenarios on the GPUs of this machine: times, operations, timelines");
   gpu::add_measure_options(command, options->measure, options->run);
   command.footer(
-      "Needs a build with a GPU backend: cmake -DTRITAX_GPU=amd (or nvidia). Every result is checked; a "
-      "wrong one\n"
-      "makes the exit code 1. Rows are written as they come. 'tritax validate' compares them with the "
-      "model.\n\n"
+      "Needs a build with a GPU backend: cmake -DTRITAX_GPU=amd (or nvidia). Every result is checked; a\n"
+      "wrong one sets exit code 1. Rows are written as they are measured. 'tritax validate' compares them\n"
+      "with the model.\n\n"
       "Examples:\n"
       "  tritax measure scenarios/iris-six-shapes.toml -o my-node.csv\n"
       "  tritax measure scenarios/measured/h200-4.toml --gpus 2,4 -o my-node.csv --ops my-node-ops.csv\n");

@@ -57,7 +57,7 @@ std::vector<std::int64_t> counts_of_part(const std::string& part, const std::str
   const char sign = end == std::string::npos || end + 2 >= part.size() ? ' ' : part[end + 1];
   if (sign != 'x' && sign != '+') {
     throw UserError(
-        fmt::format("{}: '{}' is no range; give FIRST:LAST:xFACTOR or FIRST:LAST:+STEP", flag, part));
+        fmt::format("{}: '{}' is not a range; give FIRST:LAST:xFACTOR or FIRST:LAST:+STEP", flag, part));
   }
   const std::int64_t last = number(part.substr(middle + 1, end - middle - 1));
   const std::int64_t by = parse_integer(part.substr(end + 2), flag, sign == 'x' ? 2 : 1, highest);
@@ -68,7 +68,7 @@ std::vector<std::int64_t> counts_of_part(const std::string& part, const std::str
       throw UserError(fmt::format("{}: '{}' has too many values", flag, part));
   }
   if (counts.empty())
-    throw UserError(fmt::format("{}: '{}': the first value must not lie above the last", flag, part));
+    throw UserError(fmt::format("{}: '{}': the first value must not be above the last", flag, part));
   return counts;
 }
 
@@ -152,7 +152,7 @@ std::string picture_of(const ModelQuestion& question, const ModelAnswers& answer
   BarsPlot plot;
   plot.title = model_heading(question);
   plot.subtitle = "time per output token with the libraries, as a graph, along the critical path";
-  if (!answers.cautions.empty()) plot.subtitle += "; of some blocks nothing comparable was measured";
+  if (!answers.cautions.empty()) plot.subtitle += "; some blocks have no comparable measurement";
   for (const ModelAnswer& answer : answers.points) {
     if (!answer.decode) continue;
     const PhaseAnswer& decode = *answer.decode;
@@ -223,48 +223,41 @@ Run add_model(CLI::App& program, const Workload& /*workload*/) {
   CLI::App& command = *program.add_subcommand(
       "model", "Time to first token and time per output token of a language model, and what fusing changes");
   command
-      .add_option("--model", options->model,
-                  fmt::format("A shipped language model ({}) or a model file (TOML)",
-                              fmt::join(shipped_models(), ", ")))
+      .add_option(
+          "--model", options->model,
+          fmt::format("Shipped language model ({}) or model file (TOML)", fmt::join(shipped_models(), ", ")))
       ->type_name("NAME|FILE");
-  add_counts(command, "--batch", options->batch,
-             "Sequences in flight on all GPUs together (default: 1,8,64)");
+  add_counts(command, "--batch", options->batch, "Sequences in flight over all GPUs (default: 1,8,64)");
   add_counts(command, "--context", options->context,
-             "Tokens of a prompt, and of a sequence in decode (default: 1024,8192)");
-  add_counts(command, "--tp", options->tp,
-             "GPUs that share every product, tensor-parallel (default: all of the machine)");
+             "Tokens per prompt, and per sequence in decode (default: 1024,8192)");
+  add_counts(command, "--tp", options->tp, "Tensor-parallel GPUs (default: all of the machine)");
   add_counts(command, "--ep", options->ep,
-             "GPUs that share the experts: 1, or a multiple of --tp (default: as --tp)");
+             "Expert-parallel GPUs: 1, or a multiple of --tp (default: as --tp)");
   command
       .add_option("--dtype", options->dtype,
-                  fmt::format("Of weights and products: {} (default: the model's)",
+                  fmt::format("Element type of weights and products: {} (default: the model's)",
                               fmt::join(kCommonDTypeNames, ", ")))
       ->type_name("NAME");
   add_integer(command, "--pass-tokens", options->pass_tokens,
-              "Tokens of a pass of prefill at most; longer prompts go in chunks (default: 8192)", 1,
-              kMaxSize);
+              "Most tokens per prefill pass; longer prompts run in chunks (default: 8192)", 1, kMaxSize);
   add_integer(command, "--engine-us", options->engine_us,
-              "Microseconds that a serving engine takes on the host between two passes, while GPUs wait "
-              "(default: 0)",
-              0, kMostEngineUs);
-  command.add_flag("--blocks", options->blocks, "Every block of every row, as of a single one");
+              "Host time of a serving engine between two passes in us, while GPUs wait (default: 0)", 0,
+              kMostEngineUs);
+  command.add_flag("--blocks", options->blocks, "Show the blocks of every row, as for a single row");
   add_machine_options(command, options->asked, false);
   add_sustained_option(command, options->sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   add_selector_option(command, options->selector, "bounds in decode, defaults in prefill");
   add_output_options(command, options->output);
-  command.add_option("--plot", options->plot, "Draw where the time of an output token goes, a bar per row")
+  command.add_option("--plot", options->plot, "Draw where the time per output token goes, one bar per row")
       ->type_name("FILE.svg")
       ->group(kOutputGroup);
   command.footer(
-      "Every block of a layer is simulated by all patterns of its workload: with the libraries, and by the "
-      "pattern\n"
-      "that is fastest in its place. TPOT is that of a graph; TTFT is until the last sequence of the batch "
-      "has "
-      "its first\n"
-      "token, launched kernel by kernel. Ranges: 1:64:x2, 1024:4096:+1024. What is modelled how: "
-      "docs/model.md.\n\n"
+      "Every block of a layer is simulated with all patterns of its workload. The results are for the\n"
+      "libraries and for the fastest patterns. TPOT is for graph launches. TTFT ends when the last\n"
+      "sequence of the batch has its first token, with kernels launched one by one. Ranges: 1:64:x2,\n"
+      "1024:4096:+1024. docs/model.md says what is modelled.\n\n"
       "Examples:\n"
       "  tritax model --model llama-3-70b --machine mi300x-8\n"
       "  tritax model --model llama-3-70b --machine h200-8 --batch 16 --context 4096 --tp 8\n"

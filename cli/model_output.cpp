@@ -260,18 +260,18 @@ std::vector<std::string> model_sentences(const ModelQuestion& question, const Mo
                                           fmt::join(gains, ", ")));
   }
   sentences.push_back(fmt::format(
-      "{} different problems were simulated, with knobs by '{}' in decode and by '{}' in prefill (--selector "
-      "search tries more, for minutes).",
+      "{} different problems were simulated. '{}' chose the knobs in decode, '{}' in prefill. --selector "
+      "search tries more knobs and takes minutes.",
       answers.problems, selector_used(question.decode_selector, Phase::decode).name,
       selector_used(question.prefill_selector, Phase::prefill).name));
   if (question.model.latent) {
     sentences.emplace_back(
-        "Latent attention in decode, like norms, rotation, activations, embedding and sampling, is bounded "
-        "by "
-        "memory or matrix cores, not simulated.");
+        "Latent attention in decode, norms, rotation, activations, embedding and sampling are not simulated: "
+        "their times are bounds by memory or matrix cores.");
   } else {
     sentences.emplace_back(
-        "Norms, rotation, activations, embedding and sampling are bounded by memory, not simulated.");
+        "Norms, rotation, activations, embedding and sampling are not simulated: their times are bounds by "
+        "memory.");
   }
   for (const std::string& caution : answers.cautions) sentences.push_back(caution);
   sentences.push_back(

@@ -143,7 +143,7 @@ void add_value(CLI::App& app, Asked& asked, Target target, std::size_t index, co
 
 [[noreturn]] void refuse_sweep(const std::string& text) {
   throw UserError(fmt::format(
-      "--sweep: '{}' is no range; give FIELD=FIRST:LAST:xFACTOR or FIELD=FIRST:LAST:+STEP, for example "
+      "--sweep: '{}' is not a range; give FIELD=FIRST:LAST:xFACTOR or FIELD=FIRST:LAST:+STEP, for example "
       "M=1:16384:x2",
       text));
 }
@@ -161,9 +161,9 @@ const Spec& swept_field(const Workload& workload, const std::string& text) {
     return *field;
   }
   const std::string nearest = nearest_name(name, numbers);
-  throw UserError(fmt::format("--sweep: '{}' is no number of {}{}; give one of {}", name, workload.name,
-                              nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest),
-                              fmt::join(numbers, ", ")));
+  throw UserError(fmt::format(
+      "--sweep: '{}' is not a numeric field of {}{}; give one of {}", name, workload.name,
+      nearest.empty() ? "" : fmt::format(" (did you mean '{}'?)", nearest), fmt::join(numbers, ", ")));
 }
 
 // Values of a range "1:16384:x2".
@@ -188,7 +188,7 @@ std::vector<std::int64_t> values_of_range(const std::string& text, const Spec& f
                                           return parse_value(step_text, step.option_name(), step).front();
                                         });
   if (first >= last) {
-    throw UserError(fmt::format("--sweep: '{}': the first value must lie below the last", text));
+    throw UserError(fmt::format("--sweep: '{}': the first value must be below the last", text));
   }
   std::vector<std::int64_t> values;
   for (std::int64_t value = first; value <= last; value = sign == 'x' ? value * by : value + by) {
@@ -252,8 +252,8 @@ void add_workload_option(CLI::App& app, const Workload& workload) {
   others.erase(std::remove(others.begin(), others.end(), workload.name), others.end());
   app.add_option_function<std::string>(
          "--workload", [](const std::string& word) { parse_name(word, "--workload", workload_names()); },
-         fmt::format("What is computed: {} ({}), or with other options {}", workload.name, workload.summary,
-                     fmt::join(others, ", ")))
+         fmt::format("Workload to compute: {} ({}), or with other options {}", workload.name,
+                     workload.summary, fmt::join(others, ", ")))
       ->type_name("NAME")
       ->group(kWorkloadGroup);
 }
@@ -273,8 +273,8 @@ void add_problem_options(CLI::App& app, const Workload& workload, Asked& asked) 
            static const Spec size{.name = "bytes", .help = "", .kind = ValueKind::bytes, .high = kMostBytes};
            asked.message_bytes = parse_value(text, "--bytes", size).front();
          },
-         "Size of the message as nccl-tests and rccl-tests count it, for example 128MiB, instead of "
-         "--rows and --cols")
+         "Message size as nccl-tests and rccl-tests count it, for example 128MiB, instead of --rows and "
+         "--cols")
       ->type_name("BYTES")
       ->group(kWorkloadGroup);
 }
@@ -345,7 +345,7 @@ void require_problem(const Problem& problem, const std::string& machine,
   if (message_bytes) {
     for (const char* side : {"rows", "cols"}) {
       if (problem.values.given(side))
-        throw UserError(fmt::format("--bytes: --{} is given as well; give one of both", side));
+        throw UserError(fmt::format("--bytes: --{} is given as well; give only one of them", side));
     }
   }
   std::string missing;
@@ -433,7 +433,7 @@ std::unique_ptr<tbb::global_control> limit_threads(const std::optional<int>& thr
 
 void add_seed_option(CLI::App& app, std::optional<std::int64_t>& seed) {
   add_integer(app, "--seed", seed,
-              "Of the arbitration between equal requesters (default: 1); equal seeds, equal bits", 0,
+              "Seed of the random shares of full links (default: 1); equal seeds give equal results", 0,
               kAnyInteger);
 }
 

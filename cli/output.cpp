@@ -205,15 +205,14 @@ void add_output_options(CLI::App& app, OutputOptions& options) {
                           const std::string& form) {
     app.add_option_function<std::string>(
            flag, [&target](const std::string& value) { target = value.empty() ? "-" : value; },
-           fmt::format("Write the result as {} to FILE; '-' or nothing: to standard output", form))
+           fmt::format("Write the result as {} to FILE; '-' or no FILE: standard output", form))
         ->type_name("FILE")
         ->expected(0, 1)
         ->group(kOutputGroup);
   };
   add("--json", options.json, "JSON");
   add("--csv", options.csv, "CSV");
-  app.add_flag("--wide", options.wide,
-               "Rows in one line each, also where that is longer than the terminal is wide")
+  app.add_flag("--wide", options.wide, "Print each row on one line, even if it is wider than the terminal")
       ->group(kOutputGroup);
 }
 
@@ -222,12 +221,12 @@ Outputs::Outputs(const OutputOptions& options, const std::string& taken_by) : op
   const bool csv_to_stdout = options.csv == "-";
   if (!taken_by.empty() && (json_to_stdout || csv_to_stdout)) {
     throw UserError(
-        fmt::format("{} and {}: only one of them can have standard output; give the other a file name",
+        fmt::format("{} and {}: only one of them can use standard output; give the other a file name",
                     taken_by, json_to_stdout ? options.json_flag : "--csv"));
   }
   if (json_to_stdout && csv_to_stdout) {
     throw UserError(
-        fmt::format("{} and --csv: only one of them can have standard output; give the other a file name",
+        fmt::format("{} and --csv: only one of them can use standard output; give the other a file name",
                     options.json_flag));
   }
   for_people_ = !json_to_stdout && !csv_to_stdout && taken_by.empty();
@@ -252,9 +251,8 @@ void Outputs::print(const Table& table) const {
 void Outputs::require_text(bool given, std::string_view flag) const {
   if (!given || for_people_) return;
   throw UserError(
-      fmt::format("{}: shows more in the tables for people, but standard output holds a form that has all of "
-                  "it; leave it out, "
-                  "or give the other a file name",
+      fmt::format("{}: it extends the printed tables, but standard output holds a complete format; leave it "
+                  "out, or give the other a file name",
                   flag));
 }
 

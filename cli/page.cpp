@@ -149,12 +149,11 @@ void add_page_options(CLI::App& app, PageOptions& options, PageShows shows) {
         ->type_name(form)
         ->group(kOutputGroup);
   };
-  add("-o,--output", options.file, "Where the page goes; '-': to standard output", "FILE.html");
-  add("--svg", options.svg, "Write its first figure alone", "FILE.svg");
-  add("--png", options.png, "Write its first figure alone, by rsvg-convert", "FILE.png");
+  add("-o,--output", options.file, "File for the page; '-': standard output", "FILE.html");
+  add("--svg", options.svg, "Write only the first figure", "FILE.svg");
+  add("--png", options.png, "Write only the first figure, with rsvg-convert", "FILE.png");
   if (shows == PageShows::answers) return;
-  app.add_flag("--fast", options.fast,
-               "Leave out what the time depends on, which is some hundred runs of the one that is shown");
+  app.add_flag("--fast", options.fast, "Leave out the sensitivity to inputs, which takes some hundred runs");
 }
 
 PageOutput::PageOutput(const PageOptions& options) : options_(options) {

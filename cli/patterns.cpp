@@ -144,7 +144,7 @@ void show_pattern(const Workload& workload, const std::string& name, const Machi
                      {"meaning", meaning_of(knob)}});
   }
   outputs.print(fmt::format("{}: {}\n", styled(pattern.name, Style::bold), pattern.summary));
-  outputs.print(machine == nullptr ? "Defaults; --machine NAME says what 'by machine' is.\n\n"
+  outputs.print(machine == nullptr ? "Defaults. --machine NAME shows values that are 'by machine'.\n\n"
                                    : fmt::format("Defaults on {}.\n\n", machine->title()));
   if (table.rows.empty()) {
     outputs.print(pattern.vendor ? "It has no knobs: the vendor's libraries decide.\n"

@@ -94,9 +94,8 @@ void print_play(const Outputs& outputs, const PlayArguments& arguments, const Su
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
   if (arguments.replay.empty()) {
     outputs.print(fmt::format(
-        "{} has evaluated {} moves in {:.1f} s ({:.0f} per second); the mask refused {} others, {} "
-        "of them by the "
-        "checker\n",
+        "{} evaluated {} moves in {:.1f} s ({:.0f} per second); the mask refused {} others, {} of them by "
+        "the checker\n",
         arguments.player, result.evaluated, result.seconds,
         static_cast<double>(result.evaluated) / std::max(1e-9, result.seconds), result.masked,
         result.refused_by_law));
@@ -106,14 +105,14 @@ void print_play(const Outputs& outputs, const PlayArguments& arguments, const Su
                   result.start_ns / 1e3, result.found_ns / 1e3, 100 * result.gain()));
   if (!result.start_draws_ns.empty()) {
     outputs.print(fmt::format(
-        "with random shares, {} draws that the game has not seen: {:.2f} us and {:.2f} us: {:.2f} ± "
-        "{:.2f} % less\n",
+        "with random shares, {} seeds that the game did not use: {:.2f} us and {:.2f} us: {:.2f} ± {:.2f} % "
+        "less\n",
         result.start_draws_ns.size(), mean_us(result.start_draws_ns), mean_us(result.found_draws_ns),
         100 * result.gain_with_luck(), 100 * result.error_of_gain()));
   }
   if (!answered.sentence.empty()) outputs.print(wrapped(answered.sentence) + "\n");
   if (result.moves.empty()) {
-    outputs.print("\nNothing was found that takes less time.\n");
+    outputs.print("\nNo faster order was found.\n");
     return;
   }
   outputs.print("\n");
@@ -122,7 +121,7 @@ void print_play(const Outputs& outputs, const PlayArguments& arguments, const Su
     outputs.print(
         fmt::format("… and {} more moves; --csv and --json have all\n", result.moves.size() - kShownMoves));
   }
-  outputs.print("\nWhat stands elsewhere now, in places of a workgroup's program:\n");
+  outputs.print("\nMoved operations, by place in the workgroup's program:\n");
   for (const std::string& line : result.order) outputs.print("  " + printable(line) + "\n");
 }
 
@@ -142,7 +141,7 @@ auto with_game(const PlayArguments& arguments, const Play& play) {
   if (arguments.player == kLearner) {
     throw UserError(
         "--player: ppo learns in Python: tritax.play(schedule, machine, player=\"ppo\"), or "
-        "python/examples/play_ppo.py; --replay makes the moves that it saves (docs/play.md)");
+        "python/examples/play_ppo.py; --replay makes its saved moves (docs/play.md)");
   }
   return play(find_player(arguments.player, "--player"), game);
 }
@@ -150,7 +149,7 @@ auto with_game(const PlayArguments& arguments, const Play& play) {
 // Below the tile level there is one machine-readable answer and no schedule.
 void require_tiles_for(const PlayArguments& arguments) {
   const auto refuse = [](bool given, const char* flag) {
-    if (given) throw UserError(fmt::format("{}: is for schedules of tiles; leave out --level", flag));
+    if (given) throw UserError(fmt::format("{}: it is for schedules of tiles; leave out --level", flag));
   };
   refuse(!arguments.save.empty(), "--save");
   refuse(!arguments.replay.empty(), "--replay");
@@ -160,7 +159,7 @@ void require_tiles_for(const PlayArguments& arguments) {
 
 int run_below_tiles(const PlayArguments& arguments) {
   if (parse_level(arguments.level) != Level::instruction) {
-    throw UserError("--level: only the K step of level 'instruction' is a board below the tile");
+    throw UserError("--level: below the tile, only level 'instruction' can be played");
   }
   require_tiles_for(arguments);
   Outputs outputs(arguments.output);
@@ -192,7 +191,7 @@ PlayResult play_subject(const PlayArguments& arguments, const Subject& subject) 
 int run_play(PlayArguments arguments) {
   if (!arguments.replay.empty() && (!arguments.player.empty() || arguments.moves)) {
     throw UserError(
-        "--replay: makes the moves of a file, so that nobody plays; leave out --player and --moves");
+        "--replay: it makes the moves of a file, without a player; leave out --player and --moves");
   }
   if (arguments.player.empty() && arguments.replay.empty()) arguments.player = players().front().name;
   if (!arguments.level.empty()) return run_below_tiles(arguments);
@@ -220,7 +219,7 @@ int run_play(PlayArguments arguments) {
 Run add_play(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<PlayArguments>();
   CLI::App& command = *program.add_subcommand(
-      "play", "Look for a better order of a schedule's operations by a game of legal moves");
+      "play", "Search for a faster order of a schedule's operations, by a game of legal moves");
   add_subject_options(command, workload, options->subject);
   std::string names;
   for (const Player& player : players()) {
@@ -228,24 +227,24 @@ Run add_play(CLI::App& program, const Workload& workload) {
   }
   command
       .add_option("--player", options->player,
-                  fmt::format("Who plays (default: {}). {}; {}: learns, in Python alone",
-                              players().front().name, names, kLearner))
+                  fmt::format("Player (default: {}). {}; {}: learns, only in Python", players().front().name,
+                              names, kLearner))
       ->type_name("NAME");
-  add_integer(command, "--moves", options->moves, "Moves that are evaluated (default: 1000)", 1, kMostMoves);
+  add_integer(command, "--moves", options->moves, "Moves to evaluate (default: 1000)", 1, kMostMoves);
   command
-      .add_option("--replay", options->replay, "Make the moves of this file instead, of an earlier --json")
+      .add_option("--replay", options->replay, "Make the moves of this file instead, from an earlier --json")
       ->type_name("FILE.json");
   add_integer(command, "--draws", options->draws,
-              "Judge what was found with random shares of full links by so many pairs of runs (default: 16)",
-              0, kMostDraws);
+              "Pairs of runs with random shares of full links that judge the result (default: 16)", 0,
+              kMostDraws);
   command.add_flag("--execute", options->executes,
                    "Also check every position, and execute it on random numbers; for small problems");
   command
       .add_option("--level", options->level,
-                  "Play on the K steps of its kernels instead of their tiles: instruction (docs/levels.md)")
+                  "Play on the K steps of kernels instead of tiles: instruction (docs/levels.md)")
       ->type_name("NAME");
   command.add_flag("--machine-code", options->machine_code,
-                   "There by the rules of a game over machine code: nothing passes a barrier, stall windows");
+                   "Play the K steps by rules of machine code: no move past a barrier, stall windows");
   add_seed_option(command, options->seed);
   add_threads_option(command, options->threads);
   add_max_operations_option(command, options->max_operations);
@@ -254,8 +253,7 @@ Run add_play(CLI::App& program, const Workload& workload) {
       ->type_name("FILE.json")
       ->group(kOutputGroup);
   command.footer(
-      "What moves, what is masked, and what a gain is: docs/play.md. Ctrl-C ends the game with the best so "
-      "far.\n\n"
+      "docs/play.md explains moves, masks and gains. Ctrl-C ends the game with the best so far.\n\n"
       "Examples:\n"
       "  tritax play --pattern fused-sequential -M 4096 -N 8192 -K 8192 --machine h100-4 --gpus 2 --moves "
       "10000\n"

@@ -45,16 +45,15 @@ void print_step(const Outputs& outputs, const StepPlay& play, std::string_view p
     return;
   }
   outputs.print(
-      fmt::format("{} has evaluated {} moves in {:.1f} s ({:.0f} per second); the mask refused {} others\n",
+      fmt::format("{} evaluated {} moves in {:.1f} s ({:.0f} per second); the mask refused {} others\n",
                   player, play.evaluated, play.seconds,
                   static_cast<double>(play.evaluated) / std::max(1e-9, play.seconds), play.masked));
   outputs.print(fmt::format(
-      "as written {:.1f} cycles a turn, list schedule {:.1f}, found {:.1f}: {:.2f} % less; no order takes "
+      "as written {:.1f} cycles per turn, list schedule {:.1f}, found {:.1f}: {:.2f} % less; no order takes "
       "less than {:.1f}\n",
       play.written_cycles, play.start_cycles, play.found_cycles, 100 * play.gain(), play.least_cycles));
   if (play.moves.empty()) {
-    outputs.print(
-        wrapped("Nothing was found that takes less time. It is bound by " + play.start_bound + ".") + "\n");
+    outputs.print(wrapped("No faster order was found. It is bound by " + play.start_bound + ".") + "\n");
     return;
   }
   outputs.print(
@@ -104,7 +103,7 @@ void play_instructions(const Subject& subject, const Player& player, const GameO
                        bool as_machine_code, Outputs& outputs) {
   const std::vector<StepPlay> plays =
       play_on_steps(subject.schedule, subject.machine, player, game, as_machine_code);
-  if (plays.empty()) throw UserError("--level: no kernel of it multiplies, so there is no K step to play on");
+  if (plays.empty()) throw UserError("--level: no kernel multiplies, so there is no K step to play on");
   outputs.print(styled(subject.title, Style::bold) + "\n\n");
   RecordTable rows;
   const Record record = record_of(subject, game.seed);

@@ -113,7 +113,7 @@ Advice search(const Question& question, AdviseOptions options, const std::string
 void add_selector_option(CLI::App& app, const Selector*& selector, const std::string& usual) {
   std::vector<std::string> texts;
   for (const Selector& one : selectors()) texts.push_back(fmt::format("{}: {}", one.name, one.summary));
-  texts.emplace_back("or decision trees that 'tritax tune' wrote, or grid models of 'tritax calibrate'");
+  texts.emplace_back("or a file of decision trees ('tritax tune') or grid models ('tritax calibrate')");
   const auto file = std::make_shared<std::unique_ptr<SelectorOfFile>>();  // lives as long as the option
   app.add_option_function<std::string>(
          "--selector",
@@ -125,7 +125,7 @@ void add_selector_option(CLI::App& app, const Selector*& selector, const std::st
              selector = &find_selector(name, "--selector");
            }
          },
-         fmt::format("Which knobs are tried (default: {}). {}", usual, fmt::join(texts, "; ")))
+         fmt::format("Rule that chooses the knobs to try (default: {}). {}", usual, fmt::join(texts, "; ")))
       ->type_name("NAME|FILE.json");
 }
 

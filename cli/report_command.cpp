@@ -11,12 +11,11 @@ namespace tritax::cli {
 // Adds each of these commands a second time, below `report`, with the options of a page (cli/page.hpp).
 Run add_report(CLI::App& program, const Workload& workload) {
   CLI::App& report = *program.add_subcommand(
-      "report", "A page for a design review: the answer of a command in figures, with timeline and sources");
+      "report", "Write a page for a design review: a command's answer in figures, with timeline and sources");
   report.require_subcommand(1);
   report.footer(
-      "One file that opens from disk and asks no network for anything. Options are those of the command. "
-      "docs/report.md\n"
-      "says what is on the page.\n\n"
+      "The page is one file and needs no network. The options are those of the command. docs/report.md\n"
+      "describes the page.\n\n"
       "Examples:\n"
       "  tritax report advise -M 8192 -N 4608 -K 36864 --machine mi300x-8 -o report.html\n"
       "  tritax report simulate scenarios/16384-cubed.toml --id producer-consumer -o report.html\n"

@@ -203,7 +203,7 @@ void print_rows(const std::vector<ReproducedRow>& rows, const std::vector<Compar
   outputs.print("\n" + styled("Summary of the predictions; calibration rows do not count", Style::bold) +
                 '\n');
   outputs.print(summary_table(rows));
-  outputs.print('\n' + styled("What was compared, as lines of scenarios/compared.csv", Style::bold) + '\n');
+  outputs.print('\n' + styled("Comparisons, as lines of scenarios/compared.csv", Style::bold) + '\n');
   outputs.print(compared_table(compared));
 }
 
@@ -285,16 +285,16 @@ Run add_reproduce(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<ReproduceArguments>();
   CLI::App& command =
       *program.add_subcommand("reproduce", "Recompute published numbers: predicted, published, error");
-  command.add_option("FILE", options->files, "Files of published numbers (default: all that are shipped)");
+  command.add_option("FILE", options->files, "Files of published numbers (default: all shipped)");
   command.add_option("--group", options->group, "Only this group")->type_name("NAME");
   add_threads_option(command, options->threads);
   add_output_options(command, options->output);
   command.footer(
-      "Rows marked 'calibration' helped to set a parameter of the machine or to choose knobs of a scenario; "
-      "they are shown, but are no predictions.\n"
-      "'--group verdicts' asks which of two ways of doing the same work is faster, and counts how often the "
-      "answer is the published one.\n"
-      "Files of your own numbers work the same; docs/scenarios.md has the format.\n\n"
+      "Rows marked 'calibration' helped to set a machine parameter or to choose a scenario's knobs; they\n"
+      "are not predictions.\n"
+      "'--group verdicts' asks which of two ways to do the same work is faster, and counts how often the\n"
+      "published answer is the same. Your own files of numbers work too; docs/scenarios.md has the\n"
+      "format.\n\n"
       "Examples:\n"
       "  tritax reproduce\n"
       "  tritax reproduce --group xgmi-microbench\n"

@@ -16,16 +16,15 @@ using nlohmann::ordered_json;
 
 std::vector<ResultTable> result_tables() {
   return {
-      {"account", "the time along the critical path, by parts that add up to it", infos_of(account_fields())},
+      {"account", "the time along the critical path, in parts that sum to it", infos_of(account_fields())},
       {"taxes", "the three taxes along the critical path", infos_of(tax_fields())},
       {"savings", "what a run would save without each tax", infos_of(savings_fields())},
-      {"candidate", "the best that tritax advise found of one pattern", infos_of(candidate_fields())},
-      {"taxonomy", "what one pattern pays, of tritax taxonomy", infos_of(taxonomy_fields())},
-      {"answered", "what is said of a question as a whole, of tritax advise and tritax taxonomy",
+      {"candidate", "the best candidate of one pattern, of tritax advise", infos_of(candidate_fields())},
+      {"taxonomy", "the taxes of one pattern, of tritax taxonomy", infos_of(taxonomy_fields())},
+      {"answered", "the answer to a question as a whole, of tritax advise and tritax taxonomy",
        infos_of(answered_fields())},
-      {"library_form", "a library in another form of its calls, of tritax advise",
-       infos_of(library_form_fields())},
-      {"class_verdict", "the verdict where own kernels are written otherwise, of tritax advise",
+      {"library_form", "the library in another form, of tritax advise", infos_of(library_form_fields())},
+      {"class_verdict", "the verdict for another kernel class, of tritax advise",
        infos_of(class_verdict_fields())},
       {"layer_step", "one product of a layer, of tritax layer", infos_of(layer_step_fields())},
       {"layer_sum", "the products of a layer or a model together, of tritax layer",

@@ -82,14 +82,14 @@ double number_asked(const std::string& text, std::string_view flag, double low, 
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size() && value >= low && value <= high) return value;
-  throw UserError(fmt::format("{}: '{}' is no {}; give {:g} to {:g}", flag, text, what, low, high));
+  throw UserError(fmt::format("{}: '{}' is not a {}; give {:g} to {:g}", flag, text, what, low, high));
 }
 
 std::vector<double> densities_asked(const RooflineArguments& asked) {
   if (asked.sparsities.empty()) return {std::begin(kUsuallyLeft), std::end(kUsuallyLeft)};
   std::vector<double> densities;
   for (const std::string& part : parts_of(asked.sparsities, "--sparsity")) {
-    densities.push_back(1 - number_asked(part, "--sparsity", 0, 1, "share of weights that are gone"));
+    densities.push_back(1 - number_asked(part, "--sparsity", 0, 1, "share of pruned weights"));
   }
   return densities;
 }
@@ -112,7 +112,7 @@ Accuracies read_accuracies(const std::string& path) {
     const double density = 1 - row.number("sparsity", 0, 1);
     const double accuracy = row.number("accuracy", 0, 100);
     if (!accuracies.emplace(std::pair{pattern.name, sparsity_key(density)}, Accuracy{accuracy}).second) {
-      throw UserError(fmt::format("{}: {} at sparsity {} is there twice", row.where(), pattern.name,
+      throw UserError(fmt::format("{}: {} at sparsity {} appears twice", row.where(), pattern.name,
                                   row.text("sparsity")));
     }
   });
@@ -133,7 +133,7 @@ SparseFormat format_of(const RooflineArguments& asked, const SparsityPattern& pa
   const bool by_row = pattern.usual_format() == SparseFormat::csr;
   if (by_row && format == SparseFormat::bits) {
     throw UserError(
-        fmt::format("--format: bits tells places among few; pattern '{}' has csr, coo or ell", pattern.name));
+        fmt::format("--format: bits is for N:M; pattern '{}' takes csr, coo or ell", pattern.name));
   }
   return by_row || pattern.kind == SparsityKind::n_of_m ? format : SparseFormat::bits;
 }
@@ -148,7 +148,8 @@ RooflineStudy roofline_study(const RooflineArguments& asked) {
   study.network = with_place("--network: ", [&] { return find_network(asked.network); });
   study.options.dtype = static_cast<DType>(parse_name(asked.dtype, "--dtype", kCommonDTypeNames));
   study.options.batch = parse_integer(asked.batch, "--batch", 1, kMostSamples);
-  study.options.index_bytes = number_asked(asked.index_bits, "--index-bits", 1, 64, "bits of an index") / 8;
+  study.options.index_bytes =
+      number_asked(asked.index_bits, "--index-bits", 1, 64, "number of index bits") / 8;
   const SubjectOptions& subject = asked.run.subject;
   if (subject.machine.empty() && subject.axes.empty())
     throw UserError("--machine: missing; give --network and --machine");
@@ -307,9 +308,7 @@ AccuracyPlot accuracy_plot(const RooflineStudy& study, const std::string& subtit
   }
   if (plot.lines.empty()) {
     throw UserError(
-        "--accuracy: none of its rows has a pattern and sparsity that are asked for; name them by --patterns "
-        "and "
-        "--sparsity");
+        "--accuracy: no row has a requested pattern and sparsity; name them with --patterns and --sparsity");
   }
   return plot;
 }
@@ -334,7 +333,7 @@ int run_sparsity_roofline(const RooflineArguments& asked) {
   const RooflineStudy study = roofline_study(asked);
   if (!study.not_drawn.empty()) {
     tell(fmt::format(
-        "tritax: --accuracy: not asked for and left out: {}; name them by --patterns and --sparsity\n",
+        "tritax: --accuracy: left out, since not requested: {}; name them with --patterns and --sparsity\n",
         fmt::join(study.not_drawn, ", ")));
   }
   const std::string heading = fmt::format("{} {}, batch of {}", name_of(study.options.dtype),
@@ -350,9 +349,8 @@ int run_sparsity_roofline(const RooflineArguments& asked) {
   outputs.print(styled(heading, Style::bold) + "\n\n");
   outputs.print(table);
   outputs.print(
-      "\nA bound: every byte moves once, and the matrix cores are fed as fast as they go. Dense time over "
-      "sparse "
-      "time.\n");
+      "\nSpeedups are bounds, dense time over sparse time: every byte moves once, and the matrix cores run "
+      "at their full rate.\n");
   outputs.csv(with_record(table, {}));
   outputs.json(roofline_json(study));
   if (plot) plot->commit(picture);
@@ -387,30 +385,31 @@ void add_network_option(CLI::App& command, RooflineArguments& asked, const char*
 Run add_roofline(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<RooflineArguments>();
   CLI::App& command = *program.add_subcommand(
-      "roofline", "Which sparsity of a network's weights can pay, or which ceilings a run lies under");
+      "roofline", "Show which sparsity can pay in a network, or the ceilings of a run");
   add_subject_options(command, workload, options->run.subject);
   const auto add = [&](const char* flag, std::string& target, const char* form, const std::string& help) {
     add_network_option(command, *options, flag, target, form, help);
   };
   add("--network", options->network, "NAME|FILE",
-      fmt::format("A shipped network ({}), a language model of 'tritax layer' (a sample is a token), "
-                  "or a TOML file of layers",
+      fmt::format("Shipped network ({}), language model of 'tritax layer' (a sample is a token), or TOML "
+                  "file of layers",
                   fmt::join(shipped_networks(), ", ")));
   add("--patterns", options->patterns, "A,B,C",
-      "Of what is pruned: dense, unstructured, outputs, N:M, blockRxC (default: " +
+      "Pruning patterns: dense, unstructured, outputs, N:M, blockRxC (default: " +
           std::string(kUsualPatterns) + ")");
   add("--sparsity", options->sparsities, "A,B,C",
-      "Shares of weights that are gone (default: 0,0.5,0.75,0.9,0.95); N:M has its own");
+      "Shares of pruned weights (default: 0,0.5,0.75,0.9,0.95); N:M has its own");
   add("--format", options->format, "NAME",
-      "How weights are stored: csr, coo, ell; bits for N:M (default: csr, N:M bits)");
-  add("--index-bits", options->index_bits, "N", "Of a column, row or offset (default: 32)");
+      "Storage of weights: csr, coo, ell; bits for N:M (default: csr, N:M bits)");
+  add("--index-bits", options->index_bits, "N", "Bits of a column, row or offset (default: 32)");
   add("--dtype", options->dtype, "NAME",
-      fmt::format("Of weights and activations: {} (default: fp16)", fmt::join(kCommonDTypeNames, ", ")));
+      fmt::format("Element type of weights and activations: {} (default: fp16)",
+                  fmt::join(kCommonDTypeNames, ", ")));
   add("--batch", options->batch, "N", "Samples (default: 1)");
   add("--accuracy", options->accuracy, "FILE.csv",
-      "A table of accuracies, pattern,sparsity,accuracy in percent, to draw over the speedup");
+      "CSV of accuracies (pattern,sparsity,accuracy in percent) to draw over the speedup");
   if (command.get_option_no_throw("--layers") == nullptr) {
-    command.add_flag("--layers", options->layers, "Every layer instead of the whole network")
+    command.add_flag("--layers", options->layers, "Show every layer instead of the whole network")
         ->group("Networks");
   }
   add_sustained_option(command, options->run.subject.sustained);
@@ -419,18 +418,15 @@ Run add_roofline(CLI::App& program, const Workload& workload) {
   command
       .add_option(
           "--plot", options->run.plot,
-          "Draw the ceilings and what lies below; of a network speedup over compression, or with --accuracy "
-          "accuracy over speedup")
+          "Draw the run under its ceilings; for a network, draw speedup over compression, or accuracy over "
+          "speedup with --accuracy")
       ->type_name("FILE.svg")
       ->group(kOutputGroup);
   command.footer(
-      "Of a run: compute, L2, last-level cache, HBM and link ceilings of one GPU, and what every kind of "
-      "operation "
-      "attains.\n"
-      "Of a network: time of a layer is the longer of its flops at the rate of the matrix cores and its "
-      "bytes at that "
-      "of\n"
-      "memory: values, indices, activations. Formulas: docs/roofline.md.\n\n"
+      "For a run: compute, L2, last-level cache, HBM and link ceilings of one GPU, and the rate of every\n"
+      "kind of operation.\n"
+      "For a network: a layer takes the longer of its flops at the rate of the matrix cores and its bytes\n"
+      "(values, indices, activations) at the rate of memory. Formulas: docs/roofline.md.\n\n"
       "Examples:\n"
       "  tritax roofline -M 8192 -N 4608 -K 36864 --pattern producer-consumer --machine mi300x-8 --plot "
       "roof.svg\n"

@@ -119,8 +119,8 @@ int show_run_roofline(const RunRooflineOptions& options, const OutputOptions& ou
     outputs.print("\n");
     outputs.print(points);
     outputs.print(wrapped(
-        "Of one GPU, mean of all. Busy: while any operation of the kind runs, which includes what it waits "
-        "for. Bound by: the ceiling under which its flops and bytes take longest."));
+        "Values are per GPU, the mean of all. Busy: time in which any operation of the kind runs or waits. "
+        "Bound by: the ceiling under which its flops and bytes take longest."));
     outputs.csv(points);
     outputs.json(run_roofline_json(subject, roofline));
     if (plot) {

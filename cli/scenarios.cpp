@@ -79,7 +79,7 @@ int list_scenarios(const ScenariosArguments& options) {
     }
   }
   outputs.print(table);
-  outputs.print("\n'tritax advise FILE --id ID' and 'tritax simulate FILE' take these by their names.\n");
+  outputs.print("\n'tritax advise FILE --id ID' and 'tritax simulate FILE' take these names.\n");
   outputs.csv(with_record(table, {}));
   outputs.json({{"schema", "tritax.scenarios/1"}, {"version", version()}, {"scenarios", std::move(list)}});
   return 0;
@@ -89,7 +89,7 @@ int list_scenarios(const ScenariosArguments& options) {
 
 Run add_scenarios(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<ScenariosArguments>();
-  CLI::App& command = *program.add_subcommand("scenarios", "List the scenarios that come with the program");
+  CLI::App& command = *program.add_subcommand("scenarios", "List the shipped scenarios");
   add_output_options(command, options->output);
   command.require_subcommand(0, 1);
   CLI::App& list = *command.add_subcommand("list", "Id, size, machine and patterns of every scenario");

@@ -47,7 +47,7 @@ Table kernel_table(const Schedule& schedule) {
 
 int run(ScheduleArguments options) {
   if (options.pretty && options.output.csv && !options.output.json) {
-    throw UserError("--pretty: indents JSON, but --csv asks for none; leave it out, or give --json too");
+    throw UserError("--pretty: it indents JSON, and --csv writes none; leave it out, or give --json too");
   }
   if (!options.output.json && !options.output.csv) {
     options.output.json = "-";
@@ -85,8 +85,8 @@ Run add_schedule(CLI::App& program, const Workload& workload) {
       ->group(kOutputGroup);
   command.add_flag("--pretty", options->pretty, "Indent the JSON")->group(kOutputGroup);
   command.footer(
-      "The JSON is docs/schedule-format.md; --csv lists the kernels. What is written can be edited and run:\n"
-      "'tritax simulate SCHEDULE.json --machine NAME'.\n\n"
+      "docs/schedule-format.md describes the JSON; --csv lists the kernels. The schedule can be edited\n"
+      "and run: 'tritax simulate SCHEDULE.json --machine NAME'.\n\n"
       "Examples:\n"
       "  tritax schedule --pattern fused-sequential -M 8192 -N 4608 -K 36864 --machine mi300x-8 -o s.json\n"
       "  tritax schedule scenarios/16384-cubed.toml --id fused-sequential --pretty\n");

@@ -165,7 +165,7 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
     outputs.print(fmt::format("\nrandom shares of full links: {}", text_of(run.spread)));
   }
   if (const int simulated = result.simulated_ranks; simulated < run.gpus) {
-    outputs.print(simulated == 1 ? fmt::format("\nsimulated GPU 0 of {}: they behave alike", run.gpus)
+    outputs.print(simulated == 1 ? fmt::format("\nsimulated GPU 0 of {}: all GPUs behave alike", run.gpus)
                                  : fmt::format("\nsimulated GPUs 0 to {} of {}: the others behave alike",
                                                simulated - 1, run.gpus));
   }
@@ -281,8 +281,8 @@ int run(const SimulateArguments& options) {
     outputs.require_text(given, flag);
     if (!given || sources.size() == 1) continue;
     throw UserError(fmt::format(
-        "{}: says more of one run, but '{}' has {} scenarios; choose one with --id, or give --json FILE",
-        flag, options.subject.file, sources.size()));
+        "{}: it details one run, but '{}' has {} scenarios; choose one with --id, or give --json FILE", flag,
+        options.subject.file, sources.size()));
   }
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
@@ -335,9 +335,9 @@ void add_symmetry_option(CLI::App& command, Symmetry& symmetry) {
             }
             symmetry = static_cast<Symmetry>(found - kSymmetryNames.begin());
           },
-          fmt::format("Whether nodes that behave alike are simulated once: auto, with more than {} GPUs; on; "
-                      "off; ranks, GPUs of one node too, up to some per cent too fast; same-luck and "
-                      "ranks-same-luck, all of them, but with the random shares of those (default: auto)",
+          fmt::format("Simulate nodes that behave alike once: auto (with more than {} GPUs), on, off; ranks: "
+                      "GPUs of a node too, a few per cent too fast; same-luck, ranks-same-luck: simulate all "
+                      "GPUs with the random shares of on or ranks (default: auto)",
                       kMostRanksInFull))
       ->type_name("NAME");
 }
@@ -355,24 +355,23 @@ Run add_simulate(CLI::App& program, const Workload& workload) {
   add_symmetry_option(command, options->symmetry);
   add_max_operations_option(command, options->max_operations);
   command.add_flag("--links", options->links, "List every link");
-  command.add_flag("--caches", options->caches, "Say what caches and memories had, by buffer and by die");
+  command.add_flag("--caches", options->caches, "Show cache hits and memory traffic, by buffer and by die");
   command.add_flag("--counterfactual", options->counterfactual,
-                   "Also what a run without one tax at a time would save");
+                   "Also show what the run saves without each tax, one at a time");
   add_output_options(command, options->output);
   add_page_options(command, options->page, PageShows::answers_and_run);
   command.footer(
-      "All scenarios of a file are run, or the one with --id; options with several values make a table. The "
-      "time is accounted along the critical path, "
-      "where\n"
-      "the parts sum to the time; --counterfactual adds what is saved by a run without one tax at a time.\n\n"
+      "All scenarios of a file are run, or the one with --id. Options with several values make a table.\n"
+      "The time is accounted along the critical path, where the parts sum to the time. --counterfactual\n"
+      "adds what a run saves without each tax.\n\n"
       "Examples:\n"
       "  tritax simulate scenarios/iris-six-shapes.toml\n"
       "  tritax simulate my-schedule.json --machine mi300x-8 --json -\n"
       "  tritax simulate --pattern workgroup-specialised -M 8192 -N 3584 -K 14336 --machine mi300x-8 "
       "--comm-cus 48\n"
       "  tritax simulate --pattern fused-sequential -M 64,512,8192 -N 4608 -K 36864 --machine mi300x-8 "
-      "--gpus 2,4,8 "
-      "\\\n    --set fabric.link=32GB/s,64GB/s\n");
+      "--gpus 2,4,8 \\\n"
+      "    --set fabric.link=32GB/s,64GB/s\n");
   return [options] { return run(*options); };
 }
 

@@ -21,20 +21,19 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
   const auto tied = std::count(judgement.tied_with.begin(), judgement.tied_with.end(), 1);
   const double band = judgement.bands.empty() ? 0 : judgement.bands.front();
   if (band > 0) {
-    const std::string within = fmt::format("nine of ten such times were within {:.0f} %", 100 * band);
+    const std::string within = fmt::format("the prediction band of {:.0f} %", 100 * band);
     sentences.push_back(
-        tied > 1 ? fmt::format("The first {} are a tie: {}, and these differ by less.", tied, within)
-                 : fmt::format("The first is ahead by more than the model is off: {}.", within));
+        tied > 1 ? fmt::format("The first {} are a tie: they differ by less than {}.", tied, within)
+                 : fmt::format("The first leads by more than {}.", within));
   } else if (tied > 1) {  // bands of ratios to a library
-    sentences.push_back(fmt::format(
-        "The first {} are a tie: they differ from the first by less than such ratios were off.", tied));
+    sentences.push_back(
+        fmt::format("The first {} are a tie: they differ by less than the band of such ratios.", tied));
   } else if (judgement.band > 0) {
     sentences.emplace_back(
-        "The band of own patterns is not known. Their ratios to the library were compared, so only a tie "
-        "with "
-        "the library is marked.");
+        "The band of own patterns is unknown, but the band of their ratio to the library is known. Only ties "
+        "with the library are marked.");
   } else if (!judgement.bands.empty()) {
-    sentences.emplace_back("How far such predictions are off is not known, so nothing is called a tie.");
+    sentences.emplace_back("The prediction band is unknown, so no ties are marked.");
   }
   for (const Candidate& candidate : candidates) {
     if (!candidate.spread.worth_saying()) continue;

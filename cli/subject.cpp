@@ -93,7 +93,7 @@ std::vector<Scenario> scenarios_of_file(const SubjectOptions& options) {
     if (first && scenario.id.starts_with(options.id)) begun.push_back(scenario.id);
   }
   if (!begun.empty()) {
-    throw UserError(fmt::format("--id: several scenarios of '{}' begin with '{}': {}; give more of one",
+    throw UserError(fmt::format("--id: several scenarios of '{}' begin with '{}': {}; give a longer id",
                                 options.file, options.id, fmt::join(begun, ", ")));
   }
   const std::string nearest = nearest_name(options.id, names);
@@ -186,8 +186,8 @@ Rebuild rebuild_of(const Scenario& scenario) {
 void add_subject_options(CLI::App& command, const Workload& workload, SubjectOptions& options) {
   options.command = &command;
   command.add_option("FILE", options.file,
-                     "A scenario file (TOML) or a schedule (JSON); or give --pattern and sizes");
-  command.add_option("--id", options.id, "Which scenario of the file")->type_name("ID");
+                     "Scenario file (TOML) or schedule (JSON); or give --pattern and sizes");
+  command.add_option("--id", options.id, "Id of the scenario in FILE")->type_name("ID");
   add_machine_options(command, options, true);
   add_pattern_option(command, options);
   add_problem_options(command, workload, options);
@@ -196,8 +196,7 @@ void add_subject_options(CLI::App& command, const Workload& workload, SubjectOpt
 
 void add_sustained_option(CLI::App& command, bool& sustained) {
   command.add_flag("--sustained", sustained,
-                   "The same run has gone on for longer than the power limit lets pass: lower clocks, "
-                   "where the machine knows them");
+                   "Assume sustained load at the power limit: lower clocks, where the machine file has them");
 }
 
 void require_no_id(const std::string& id) {
@@ -212,9 +211,8 @@ std::vector<Source> sources_of_point(const SubjectOptions& options) {
   if (options.file.empty()) {
     const Workload& workload = *options.problem.workload;
     if (options.pattern.empty() && workload.usual_pattern.empty()) {
-      throw UserError(
-          fmt::format("nothing to work on: give a scenario file, a schedule file, or --pattern with {}",
-                      required_options(workload)));
+      throw UserError(fmt::format("no input: give a scenario file, a schedule file, or --pattern with {}",
+                                  required_options(workload)));
     }
     require_no_id(options.id);
     const Scenario scenario = with_overrides(scenario_of_options(options), options);
@@ -222,7 +220,7 @@ std::vector<Source> sources_of_point(const SubjectOptions& options) {
     source.machine = scenario.machine;
     source.scenario = scenario;
   } else if (is_schedule_file(options.file)) {
-    const std::string reason = fmt::format("'{}' is a schedule, it is run as it stands", options.file);
+    const std::string reason = fmt::format("'{}' is a schedule, which runs unchanged", options.file);
     refuse_group(options, kWorkloadGroup, reason);
     refuse_group(options, kKnobGroup, reason);
     if (!options.pattern.empty() || !options.id.empty()) {

@@ -114,15 +114,13 @@ int run_sweep_command(SweepArguments& arguments) {
 Run add_sweep(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<SweepArguments>();
   CLI::App& command = *program.add_subcommand(
-      "sweep", "Answer every point of a file of axes, and keep the answers in a database");
+      "sweep", "Answer every point of a sweep file, and store the answers in a database");
   add_sweep_options(command, *options);
   command.add_flag("--dry-run", options->dry_run,
                    "Count the points, time a few of them for five seconds, and store nothing");
   command.footer(
-      "What is stored is not asked again: a sweep that was interrupted, in whatever way, goes on when the "
-      "same\n"
-      "command is given again. Answers depend on the points, the machine files and the version of Tritax.\n"
-      "The file's format: docs/sweep.md.\n\n"
+      "Stored points are not asked again: the same command continues an interrupted sweep. Answers depend\n"
+      "on the points, the machine files and the version of Tritax. File format: docs/sweep.md.\n\n"
       "Examples:\n"
       "  tritax sweep links.toml\n"
       "  tritax sweep links.toml --dry-run\n"

@@ -18,20 +18,19 @@ int SweepArguments::cores() const {
 }
 
 void add_sweep_options(CLI::App& command, SweepArguments& arguments) {
-  command.add_option("file", arguments.file, "The points (TOML)")->type_name("SWEEP.toml");
+  command.add_option("file", arguments.file, "Sweep file with the points (TOML)")->type_name("SWEEP.toml");
   command
       .add_option("-o,--output", arguments.database,
-                  "The database of answers (default: the file's name with .db, here)")
+                  "Database of answers (default: the file's name with .db, in this folder)")
       ->type_name("FILE.db")
       ->group(kOutputGroup);
   command
       .add_option(
           "--shard", arguments.shard_text,
-          "Of N equal parts of the points only the I-th, from 1: for machines side by side, each with a "
-          "database of its own")
+          "Answer only the I-th of N equal parts of the points, from 1; each machine writes its own database")
       ->type_name("I/N");
   add_threads_option(command, arguments.threads);
-  command.add_flag("--retry", arguments.retry, "Ask points again that were refused");
+  command.add_flag("--retry", arguments.retry, "Ask refused points again");
 }
 
 void complete_sweep_arguments(SweepArguments& arguments) {
@@ -46,7 +45,8 @@ void complete_sweep_arguments(SweepArguments& arguments) {
   constexpr std::int64_t kMostShards = 1'000'000;
   const std::size_t slash = arguments.shard_text.find('/');
   if (slash == std::string::npos) {
-    throw UserError(fmt::format("--shard: '{}' is no shard; give I/N, such as 3/16", arguments.shard_text));
+    throw UserError(
+        fmt::format("--shard: '{}' is not a shard; give I/N, such as 3/16", arguments.shard_text));
   }
   const std::int64_t shards =
       parse_integer(arguments.shard_text.substr(slash + 1), "--shard: N", 1, kMostShards);

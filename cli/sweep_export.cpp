@@ -161,7 +161,7 @@ int run_export(const ExportArguments& arguments) {
 
 int run_merge(const MergeArguments& arguments) {
   if (arguments.target.empty() || arguments.sources.empty())
-    throw UserError("OUT.db IN.db…: missing; give the database to make and those to put into it");
+    throw UserError("OUT.db IN.db…: missing; give the database to make and those to merge into it");
   for (const std::string& source : arguments.sources)
     SweepStore(source, SweepAccess::read);  // before points are added
   SweepStore store(arguments.target, SweepAccess::write);
@@ -170,8 +170,8 @@ int run_merge(const MergeArguments& arguments) {
     write_standard_output(fmt::format("{}: {} of {} points added\n", source, merged.added, merged.rows));
     if (merged.differ > 0) {
       tell(
-          fmt::format("tritax: {}: {} points have another answer in {}, which is kept; were both computed by "
-                      "one program?\n",
+          fmt::format("tritax: {}: {} points have another answer in {}, which is kept; did two versions of "
+                      "Tritax write them?\n",
                       source, merged.differ, arguments.target));
     }
   }
@@ -183,20 +183,17 @@ int run_merge(const MergeArguments& arguments) {
 
 Run add_export(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<ExportArguments>();
-  CLI::App& command =
-      *program.add_subcommand("export", "Write what sweeps have stored, as CSV or JSON lines");
-  command.add_option("database", options->database, "What 'tritax sweep' wrote")->type_name("FILE.db");
-  command.add_flag("--csv", options->csv, "A row a point (default)");
-  command.add_flag("--jsonl", options->jsonl, "A JSON object a line, with the answers whole");
+  CLI::App& command = *program.add_subcommand("export", "Write stored sweeps as CSV or JSON lines");
+  command.add_option("database", options->database, "Database of 'tritax sweep'")->type_name("FILE.db");
+  command.add_flag("--csv", options->csv, "One row per point (default)");
+  command.add_flag("--jsonl", options->jsonl, "One JSON object per line, with whole answers");
   command.add_option("--sweep", options->sweep, "Only the points of this sweep (default: all)")
       ->type_name("NAME");
-  command.add_option("-o,--output", options->output, "The file to write (default: -, standard output)")
+  command.add_option("-o,--output", options->output, "File to write (default: -, standard output)")
       ->type_name("FILE")
       ->group(kOutputGroup);
   command.footer(
-      "Points are in the order of their numbers. Columns are the keys of points, then what was answered, "
-      "then "
-      "\"error\".\n"
+      "Points are sorted by number. Columns are the keys of points, the fields of answers, and \"error\".\n"
       "In Python, tritax.read_sweep(FILE.db) gives the same as a pandas frame.\n\n"
       "Example:\n"
       "  tritax export links.db -o links.csv\n");
@@ -205,13 +202,13 @@ Run add_export(CLI::App& program, const Workload& /*workload*/) {
 
 Run add_merge(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<MergeArguments>();
-  CLI::App& command = *program.add_subcommand("merge", "Put the databases of shards of a sweep into one");
-  command.add_option("target", options->target, "What to make or add to")
+  CLI::App& command = *program.add_subcommand("merge", "Merge the databases of a sweep's shards into one");
+  command.add_option("target", options->target, "Database to make or add to")
       ->type_name("OUT.db")
       ->group(kOutputGroup);
-  command.add_option("sources", options->sources, "What 'tritax sweep --shard' wrote")->type_name("IN.db");
+  command.add_option("sources", options->sources, "Databases of 'tritax sweep --shard'")->type_name("IN.db");
   command.footer(
-      "Answers replace errors; nothing replaces an answer. Databases that are read stay as they are.\n\n"
+      "Answers replace errors; nothing replaces an answer. Input databases do not change.\n\n"
       "Example:\n"
       "  tritax merge links.db links-1.db links-2.db\n");
   return [options] { return run_merge(*options); };

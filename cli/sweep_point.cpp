@@ -35,7 +35,7 @@ constexpr std::array<std::string_view, 5> kOnlyOfProblems{"workload", "pattern",
 std::string point_text(const nlohmann::json& point, const char* key, const std::string& fallback) {
   if (!point.contains(key)) return fallback;
   if (!point.at(key).is_string())
-    throw UserError(fmt::format("{}: {} is no text", key, point.at(key).dump()));
+    throw UserError(fmt::format("{}: {} is not a text", key, point.at(key).dump()));
   return point.at(key).get<std::string>();
 }
 
@@ -76,7 +76,7 @@ template <typename Names>
 void refuse_keys(const nlohmann::json& point, const Names& names, std::string_view question) {
   for (const std::string_view name : names) {
     if (point.contains(name))
-      throw UserError(fmt::format("{}: it changes nothing in '{}'; leave it out", name, question));
+      throw UserError(fmt::format("{}: it has no effect in '{}'; leave it out", name, question));
   }
 }
 
@@ -112,7 +112,7 @@ Deployment deployment_of_point(const nlohmann::json& point, const Machine& machi
   deployment.tokens = point_number(point, "batch", 1, kMostTokens).value_or(16);
   const std::optional<std::int64_t> sequence = point_number(point, "sequence", 1, kMostTokens);
   if (deployment.phase == Phase::decode) {
-    if (sequence) throw UserError("sequence: it changes nothing in decode; leave it out");
+    if (sequence) throw UserError("sequence: it has no effect in decode; leave it out");
     return deployment;
   }
   deployment.tokens *= sequence.value_or(4096);

@@ -157,8 +157,8 @@ void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
     return;
   }
   outputs.print(
-      wrapped(fmt::format("The best pattern changes {} time{}; between two values of the sweep times are "
-                          "taken for powers of {}:",
+      wrapped(fmt::format("The best pattern changes {} time{}; times between two values of the sweep are "
+                          "interpolated as powers of {}:",
                           changes.size(), changes.size() == 1 ? "" : "s", sweep.name)));
   outputs.print("\n");
   outputs.print(crossover_table(sweep, changes));
@@ -166,10 +166,8 @@ void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
   const Point& first = sweep.points[changes.front().before];
   const double band = first.judgement.bands.front();
   if (band <= 0) return;
-  outputs.print(
-      wrapped(fmt::format("A tie: nine of ten such times were within {:.0f} %, and the two patterns "
-                          "differ by less there.",
-                          100 * band)));
+  outputs.print(wrapped(fmt::format(
+      "Tie: there the two patterns differ by less than the prediction band of {:.0f} %.", 100 * band)));
 }
 
 // The cautions of all points, each once.
@@ -193,7 +191,7 @@ void print_sweep(const Sweep& sweep, const Outputs& outputs) {
     for (const Point& point : sweep.points) {
       if (!point.refusal.empty()) outputs.print(wrapped("No answer: " + point.refusal));
     }
-    outputs.print(styled("All patterns at every value: --csv and --json.", Style::faint) + '\n');
+    outputs.print(styled("--csv and --json have all patterns at every value.", Style::faint) + '\n');
     return;
   }
   const Point& point = sweep.points.front();
@@ -206,7 +204,7 @@ void print_sweep(const Sweep& sweep, const Outputs& outputs) {
   }
   for (const std::string& reason : point.advice.left_out) outputs.print(wrapped("Left out: " + reason));
   if (const std::string held = pins_text(point.question->pins); !held.empty()) {
-    outputs.print(wrapped(fmt::format("Held fixed, as given: {}.", held)));
+    outputs.print(wrapped(fmt::format("Held fixed: {}.", held)));
   }
 }
 
@@ -285,9 +283,8 @@ std::string doubt_text(const Sweep& sweep) {
     }
   }
   if (most <= 0) return "nothing comparable was measured";
-  const std::string within =
-      fmt::format("nine of ten such times were within {:.0f} to {:.0f} %", 100 * least, 100 * most);
-  return all ? within : within + ", where anything comparable was measured";
+  const std::string within = fmt::format("prediction band {:.0f} to {:.0f} %", 100 * least, 100 * most);
+  return all ? within : within + ", where known";
 }
 
 SweepPlot plot_of(const Sweep& sweep) {
@@ -318,7 +315,7 @@ SweepPlot plot_of(const Sweep& sweep) {
 std::vector<Question> questions_on(TaxonomyArguments asked, Sweep& sweep) {
   if (asked.sweep) add_sweep(asked, *asked.sweep);
   if (asked.axes.size() > 1) {
-    throw UserError(fmt::format("{} and {}: several values of both; a taxonomy sweeps one thing",
+    throw UserError(fmt::format("{} and {}: both have several values; a taxonomy sweeps only one",
                                 asked.axes[0].name, asked.axes[1].name));
   }
   if (!asked.axes.empty()) {
@@ -394,7 +391,7 @@ int run(const TaxonomyArguments& options) {
 Run add_taxonomy(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<TaxonomyArguments>();
   CLI::App& command = *program.add_subcommand(
-      "taxonomy", "What every pattern pays in taxes, and where the best pattern changes");
+      "taxonomy", "Show the taxes of every pattern, and where the best pattern changes");
   options->command = &command;
   add_problem_options(command, workload, *options);
   command
@@ -412,12 +409,10 @@ Run add_taxonomy(CLI::App& program, const Workload& workload) {
       ->type_name("FILE.svg")
       ->group(kOutputGroup);
   command.footer(
-      "Every pattern has its best knobs, as 'advise' finds them; those that are given are held fixed. The "
-      "columns of the\n"
-      "critical path add up to the time: useful is products, memory and links, the taxes are launch, "
-      "bulk-sync and\n"
-      "locality. Several values of one option, or --sweep, give the best pattern of each value and where it "
-      "changes.\n\n"
+      "Every pattern has its best knobs, as 'advise' finds them. Knobs that are given stay fixed. The\n"
+      "columns of the critical path sum to the time: useful is products, memory and links; the taxes are\n"
+      "launch, bulk-sync and locality. Several values of one option, or --sweep, give the best pattern of\n"
+      "each value and where it changes.\n\n"
       "Examples:\n"
       "  tritax taxonomy -M 8192 -N 4608 -K 36864 --machine mi300x-8\n"
       "  tritax taxonomy --sweep M=1:16384:x2 -N 4608 -K 36864 --machine mi300x-8 --plot sweep.svg\n"

@@ -85,21 +85,20 @@ Run add_trace(CLI::App& program, const Workload& workload) {
   command
       .add_option_function<std::string>(
           "-o,--output,--json", [options](const std::string& file) { options->output.json = file; },
-          "Where the trace goes; '-': to standard output")
+          "File for the trace; '-': standard output")
       ->type_name("FILE")
       ->required()
       ->group(kOutputGroup);
   command
       .add_option(
           "--measured", options->measured,
-          "Put the timeline of 'tritax measure --timeline' beside the simulated one, first kernels aligned")
+          "Show the timeline of 'tritax measure --timeline' beside the simulated one, aligned at the first "
+          "kernels")
       ->type_name("FILE.json");
   command.footer(
-      "One process per GPU with a track per stream and a compute unit; the clock of its matrix cores and "
-      "what "
-      "it\n"
-      "reads from L2, last-level cache and memory as counters; and the links as counters. --csv lists the\n"
-      "kernels.\n\n"
+      "The trace has one process per GPU, with a track per stream and compute unit. Counters show the\n"
+      "clock of the matrix cores, reads from L2, last-level cache and memory, and the links. --csv lists\n"
+      "the kernels.\n\n"
       "Examples:\n"
       "  tritax trace --pattern bulk-synchronous -M 8192 -N 4608 -K 36864 --machine mi300x-8 -o t.json\n"
       "  tritax trace my-schedule.json --machine mi300x-8 -o t.json\n"

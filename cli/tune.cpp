@@ -95,10 +95,10 @@ void report_sieve(const TuneArguments& asked, const ChoiceTable& table, const Tu
   add_pick(picks, fmt::format("always {}", table.options.front()), every, 1,
            score_picks(table, held_out, usual));
   files.outputs.print(
-      fmt::format("sieve of {} options: {} problems train, {} are held out; {} bits\n"
-                  "of what is slower than the best by more than {:g} %, {:.1f} % go, {:.1f} % stay; no "
-                  "suitable option stays "
-                  "of {} problems, the best option goes of {}; {:.1f} % of problems have a new key\n\n",
+      fmt::format("sieve of {} options: {} problems for training, {} held out; {} bits\n"
+                  "options slower than the best by more than {:g} %: {:.1f} % dropped, {:.1f} % kept; {} "
+                  "problems keep no suitable option, {} lose the best option; {:.1f} % of problems have a "
+                  "new key\n\n",
                   table.options.size(), score.trained, score.held_out, tuned.sieve.bits(),
                   100 * asked.tolerance, 100 * score.eliminated, 100 * score.false_positives,
                   score.false_negatives, score.best_lost, 100 * score.unknown));
@@ -321,7 +321,7 @@ void refuse_what_does_not_go_together(const TuneArguments& asked) {
       if (given) throw UserError(fmt::format("{}: only a sieve has that; leave out --selector tree", flag));
     }
     if (is_table(asked.file) && (!asked.machine.empty() || !asked.changes.empty())) {
-      throw UserError("--machine: the times of a table are what they are; leave it out");
+      throw UserError("--machine: a table has its own times; leave it out");
     }
   } else if (const std::string flag = asked.trees.given(); !flag.empty()) {
     throw UserError(fmt::format("{}: only decision trees have that; give --selector tree", flag));
@@ -382,39 +382,39 @@ void add_share(CLI::App& app, const std::string& flag, double& target, bool zero
 
 Run add_tune(CLI::App& program, const Workload& /*workload*/) {
   auto options = std::make_shared<TuneArguments>();
-  CLI::App& command = *program.add_subcommand(
-      "tune", "Train a selector over many problems, and say how good its choices are");
+  CLI::App& command =
+      *program.add_subcommand("tune", "Train a selector on many problems, and score its choices");
   command.add_option("FILE", options->file,
-                     "Scenarios of one workload, a problem each; patterns are chosen among. For trees also a "
-                     "table of times (CSV)");
+                     "Scenarios of one workload, one problem each; the selector chooses among patterns. For "
+                     "trees also a table of times (CSV)");
   command
       .add_option("--selector", options->selector,
-                  fmt::format("What is trained: {} (default: sieve); or grid models to evaluate, a "
-                              "file of 'tritax calibrate --grid-model'",
+                  fmt::format("Selector to train: {} (default: sieve); or a file of grid models to evaluate "
+                              "('tritax calibrate --grid-model')",
                               fmt::join(kTuned, ", ")))
       ->type_name("NAME|FILE.json");
   command
       .add_option(
           "--corpus", options->corpus,
-          fmt::format("Instead of scenarios GEMMs, by the closed form: a shipped corpus ({}) or a TOML file",
+          fmt::format("GEMMs instead of scenarios, timed by the closed form: a shipped corpus ({}) or a TOML "
+                      "file",
                       fmt::join(shipped_corpora(), ", ")))
       ->type_name("NAME|FILE");
   add_machine_options(command, *options, false);
-  command.add_option("--dtype", options->dtype, "Of the corpus: fp16 or fp64 (default fp16)")
+  command.add_option("--dtype", options->dtype, "Element type of the corpus: fp16 or fp64 (default fp16)")
       ->type_name("NAME");
   add_integer(command, "--count", options->count, "GEMMs to draw (default: as many as the corpus has)", 20,
               kMostGemms);
   add_integer(command, "--simulate", options->simulate,
-              "Simulate so many GEMMs of the corpus too, in four schedules each, and compare", 1, 100'000);
+              "Also simulate this many GEMMs of the corpus, in four schedules each, and compare", 1, 100'000);
   add_seed_option(command, options->seed);
   add_threads_option(command, options->threads);
   add_integer(command, "--key-bits", options->key_bits,
-              "Binary digits behind the leading one that tell numbers of a problem apart (default: 4)", 0,
-              16);
+              "Binary digits after the leading one that distinguish numbers of problems (default: 4)", 0, 16);
   add_share(command, "--false-positives", options->false_positive_rate, false,
-            "Of what a filter has not seen, the share that it takes for seen (default: 0.001)");
+            "False-positive rate of the filters (default: 0.001)");
   add_share(command, "--tolerance", options->tolerance, true,
-            "Options slower than the best by no more than this share are suitable too (default: 0.05)");
+            "Options are suitable up to this share slower than the best (default: 0.05)");
   const auto add_file = [&](const char* flag, std::string& target, const char* help) {
     command.add_option(flag, target, help)->type_name("FILE")->group(kOutputGroup);
   };
@@ -423,23 +423,20 @@ Run add_tune(CLI::App& program, const Workload& /*workload*/) {
   add_file("--header", options->header,
            "Write sieve or trees as a C++ header, for a kernel library to compile");
   add_file("--plot", options->plot,
-           "Draw the trees, or without them the times of the corpus over arithmetic intensity (SVG)");
+           "Draw the trees, or the times of the corpus over arithmetic intensity (SVG)");
   add_tree_options(command, options->trees);
   add_output_options(command, options->output);
   command.footer(
-      "The sieve has a Bloom filter an option: it is trained on nine tenths of the problems, and the figures "
-      "are\n"
-      "of the last. Decision trees are trained by Python's scikit-learn; every problem is judged by trees "
-      "that "
-      "have\nnot seen its group.\n\n"
+      "The sieve has one Bloom filter per option. It is trained on nine tenths of the problems and scored\n"
+      "on the others. Python's scikit-learn trains the decision trees; every problem is scored by trees\n"
+      "that have not seen its group.\n\n"
       "Examples:\n"
       "  tritax tune --corpus stream-k --dtype fp64 --plot fp64.svg\n"
       "  tritax tune --corpus stream-k --simulate 1000 --header sieve.hpp\n"
       "  tritax tune llm --machine mi300x-8 --sieve sieve.json\n"
       "  tritax tune scenarios/measured/gemm-stream-k-2.toml --selector grid.json\n"
       "  tritax tune times.csv --selector tree --times csr_ms,ell_ms --features rows,nnz,nnz/rows --group "
-      "matrix "
-      "--tree tree.json\n");
+      "matrix --tree tree.json\n");
   return [options] { return run_tune(*options); };
 }
 

@@ -57,7 +57,7 @@ void tune_grids(const std::string& models, const std::string& file, const std::v
   add_pick(picks, "exhaustive", nobody, patterns + grids.grids_tried, score(best));
   add_pick(picks, fmt::format("always {}", grids.table.options.front()), nobody, 1, score(always(grids, 0)));
   outputs.print(fmt::format(
-      "{} grid models of {}, fitted on {}, over {} problems on {}; {} more are of no model\n\n",
+      "{} grid models of {}, fitted on {}, over {} problems on {}; {} more problems have no model\n\n",
       read.models.size(), read.workload, read.machine, all.size(), machine.title(), grids.unknown));
   outputs.print(picks);
   outputs.csv(picks);

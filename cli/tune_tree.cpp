@@ -47,7 +47,7 @@ std::vector<PatternOption> options_with(const Workload& workload, const std::vec
     const std::size_t equals = std::min(text.find('='), text.size());
     const std::string knob = text.substr(0, equals);
     if (equals == text.size()) {
-      throw UserError(fmt::format("--vary: '{}' is no knob with values; give KNOB=VALUE,VALUE", text));
+      throw UserError(fmt::format("--vary: '{}' is not a knob with values; give KNOB=VALUE,VALUE", text));
     }
     std::vector<PatternOption> crossed;
     for (const PatternOption& option : options) {
@@ -77,8 +77,8 @@ double gather_ns_of(const TreeTuning& tuning) {
   if (tuning.gather_time.empty()) return 0;
   const std::optional<double> time_ns = written_time(tuning.gather_time);
   if (time_ns) return *time_ns;
-  throw UserError(
-      fmt::format("--gather-time: '{}' is no time; give a number with ns, us, ms or s", tuning.gather_time));
+  throw UserError(fmt::format("--gather-time: '{}' is not a time; give a number with ns, us, ms or s",
+                              tuning.gather_time));
 }
 
 // Throws UserError for columns: gathered features may be fields of a problem too; `what` has no columns.
@@ -176,7 +176,7 @@ std::string sizes_of_trees(const TreeSelector& trees) {
                         size_of_tree(*trees.choose_all, trees.options));
     constant = constant || trees.gather_first->depth() == 0 || trees.choose_all->depth() == 0;
   }
-  if (constant) text += "\nalways: no tree chose better for problems that it had not seen";
+  if (constant) text += "\nalways: no tree chose better for unseen problems";
   return text;
 }
 
@@ -204,20 +204,19 @@ void add_tree_options(CLI::App& app, TreeTuning& tuning) {
     app.add_option(flag, target, help)->type_name(form)->group(kTrees);
   };
   text("--times", tuning.times, "A,B,C",
-       "Columns of a table with the times of what is chosen among, ending in _us, _ms …");
+       "Columns of a table with the times of the options; names end in _us, _ms …");
   text("--features", tuning.features, "A,B,C",
-       "What is known for nothing: columns, fields, their products and quotients (default: all fields of "
+       "Features that need no pass: columns, fields, their products and quotients (default: all fields of "
        "problems)");
   text("--gathered", tuning.gathered, "A,B,C",
-       "Columns or fields that a pass over the data finds, and what follows from them");
-  text("--gather-time", tuning.gather_time, "COLUMN|TIME", "How long that pass takes: a column, or 12us");
-  text("--group", tuning.group, "COLUMN",
-       "Rows with the same value are never on both sides of a test (a matrix)");
+       "Features that need a pass over the data: columns or fields, and what follows from them");
+  text("--gather-time", tuning.gather_time, "COLUMN|TIME", "Time of that pass: a column, or 12us");
+  text("--group", tuning.group, "COLUMN", "Column whose equal values stay in one fold (a matrix)");
   text("--heuristic", tuning.heuristic, "COLUMN",
-       "What a rule chose, by the names of the options, to compare with");
-  text("--baseline", tuning.baseline, "COLUMN", "Times of other code, to give speedups over");
+       "Column with the options that a rule chose, to compare with");
+  text("--baseline", tuning.baseline, "COLUMN", "Column with times of other code, the base of speedups");
   app.add_option("--vary", tuning.vary,
-                 "Patterns of scenarios are chosen with each value of a knob: tile=64x64x64,128x128x64")
+                 "Choose patterns with each of these values of a knob: tile=64x64x64,128x128x64")
       ->type_name("KNOB=A,B")
       ->group(kTrees)
       ->allow_extra_args(false);
@@ -226,12 +225,10 @@ void add_tree_options(CLI::App& app, TreeTuning& tuning) {
     add_integer(app, flag, target, help, lowest, highest);
     app.get_option(flag)->group(kTrees);
   };
-  number("--depth", tuning.depth, "Most questions in a row (default: 6)", 1, kMostTreeDepth);
-  number("--leaves", tuning.leaves, "Most answers of a tree (default: as many as there are)", 2,
-         kMostTreeLeaves);
-  number("--leaf-examples", tuning.leaf_examples, "Least problems behind an answer (default: 10)", 1,
-         1'000'000);
-  number("--folds", tuning.folds, "Parts of the problems, each judged by trees of the others (default: 10)",
+  number("--depth", tuning.depth, "Largest depth of a tree (default: 6)", 1, kMostTreeDepth);
+  number("--leaves", tuning.leaves, "Most leaves of a tree (default: no limit)", 2, kMostTreeLeaves);
+  number("--leaf-examples", tuning.leaf_examples, "Fewest problems per leaf (default: 10)", 1, 1'000'000);
+  number("--folds", tuning.folds, "Folds of the problems, each scored by trees of the others (default: 10)",
          2, 100);
 }
 
@@ -301,9 +298,8 @@ void tune_trees(const TreeTuning& tuning, const TimedProblems& problems, std::ui
   const bool baseline = std::any_of(problems.rows.begin(), problems.rows.end(),
                                     [](const TimedProblem& row) { return row.baseline_ns.has_value(); });
   std::string text = fmt::format(
-      "{}: {} problems in {} groups, {} options; {} folds, each judged by trees of the "
-      "others\n{}",
-      what, problems.rows.size(), problems.groups, problems.options.size(), fold_count,
+      "{}: {} problems in {} groups, {} options; {} folds, each scored by trees of the others\n{}", what,
+      problems.rows.size(), problems.groups, problems.options.size(), fold_count,
       sizes_of_trees(trained.all));
   if (problems.left_out > 0)
     text += fmt::format("\n{} rows have no time and are left out", problems.left_out);
@@ -329,10 +325,9 @@ void tune_trees(const TreeTuning& tuning, const TimedProblems& problems, std::ui
   if (outputs.tree) outputs.tree->commit(trained.all.to_json());
   if (outputs.header) outputs.header->commit(trained.all.to_header("tritax_tuned"));
   if (outputs.plot) {
-    outputs.plot->commit(
-        tree_picture(trained.all, what,
-                     fmt::format("learnt from {} problems; in brackets how many came to an answer",
-                                 problems.rows.size())));
+    outputs.plot->commit(tree_picture(
+        trained.all, what,
+        fmt::format("trained on {} problems; in brackets: problems per leaf", problems.rows.size())));
   }
 }
 

@@ -129,7 +129,7 @@ int run(const ValidateArguments& options) {
   PageOutput page(options.page);
   Outputs outputs(options.output, page.taken_by());
   if (page.wanted() && (!options.ops.empty() || !options.library.empty())) {
-    throw UserError("report: a page shows runs, no operations and libraries; leave out --ops and --library");
+    throw UserError("report: a page shows only runs; leave out --ops and --library");
   }
   outputs.require_text(options.all_rows, "--rows");
   require_each_once(options.measured, "--measured");
@@ -171,11 +171,11 @@ Run add_validate(CLI::App& program, const Workload& /*workload*/) {
                      "Scenario files: only measured rows of these scenarios count (default: all rows)");
   command
       .add_option("--measured", options->measured,
-                  "Files of 'tritax measure' (default: the measurements that are shipped)")
+                  "Files of 'tritax measure' (default: the shipped measurements)")
       ->type_name("FILE.csv");
   command
       .add_option("--machine", options->asked.machine,
-                  "Machine that predicts, instead of the scenario's (rows without a scenario: h200-4)")
+                  "Machine for the predictions, instead of the scenario's (rows without a scenario: h200-4)")
       ->type_name("NAME|FILE");
   command
       .add_option("--clock", options->clock,
@@ -192,8 +192,8 @@ Run add_validate(CLI::App& program, const Workload& /*workload*/) {
       ->type_name("FILE.csv");
   command
       .add_option("--library", options->library,
-                  "Compare the library baseline instead: a file of a script in backend_hip/baselines; may be "
-                  "repeated")
+                  "Compare the library baseline instead: a file that a script in backend_hip/baselines "
+                  "wrote; may be repeated")
       ->allow_extra_args(false)
       ->type_name("FILE.csv");
   add_change_options(command, options->asked, false);
@@ -202,13 +202,10 @@ Run add_validate(CLI::App& program, const Workload& /*workload*/) {
   add_output_options(command, options->output);
   add_page_options(command, options->page, PageShows::answers);
   command.footer(
-      "No GPU is needed: the measurements come from files. An error is predicted / measured - 1; regret is "
-      "how "
-      "much longer\n"
-      "the model's pick took than the measured best. Large errors are a result, not a failure: the exit code "
-      "is "
-      "0.\n"
-      "docs/validate-on-your-cluster.md says how to measure on your own GPUs.\n\n"
+      "No GPU is needed: the measurements come from files. An error is predicted / measured - 1; regret\n"
+      "is how much longer the model's pick took than the measured best. Large errors are a result, not a\n"
+      "failure: the exit code is 0. docs/validate-on-your-cluster.md says how to measure on your own\n"
+      "GPUs.\n\n"
       "Examples:\n"
       "  tritax validate\n"
       "  tritax validate --clock device --plot parity.svg\n"

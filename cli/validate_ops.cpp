@@ -169,9 +169,9 @@ int run_validate_ops(const ValidateOpsOptions& options, const std::vector<Scenar
   }
   outputs.print(kind_table(summarise_ops(rows)));
   outputs.print(
-      "\nA store, copy or atomic add counts from its begin, or from the end of the one before it in its "
-      "workgroup, "
-      "until it has\ndrained. Errors are predicted / measured - 1; below 0, the model is too fast.\n");
+      "\nThe time of a store, copy or atomic add runs from its begin, or from the end of the previous one in "
+      "its workgroup,\n"
+      "until it has drained. Errors are predicted / measured - 1; below 0, the model is too fast.\n");
   outputs.csv(record_table(rows), !work.interrupted());
   ordered_json json = ops_json(rows);
   json["interrupted"] = work.interrupted();

@@ -182,15 +182,15 @@ std::string summary_text(const ValidationSummary& summary) {
                   100 * summary.errors.median_abs_error, 100 * summary.errors.p90_abs_error);
   if (summary.best_pattern_picked) {
     text += fmt::format(
-        "best pattern picked for {:.0f} % of the shapes; regret {:.1f} % in the mean, {:.1f} % at worst\n",
+        "best pattern picked for {:.0f} % of the shapes; regret {:.1f} % on average, {:.1f} % at worst\n",
         100 * *summary.best_pattern_picked, 100 * *summary.mean_regret, 100 * *summary.max_regret);
-    text += fmt::format("of the pairs of patterns of a shape, {:.0f} % come in the measured order\n",
+    text += fmt::format("{:.0f} % of the pattern pairs of a shape are in the measured order\n",
                         100 * *summary.pairs_in_order);
   } else {
     text += "no shape was measured with two patterns, so there is no choice to judge\n";
   }
   return text + (summary.band_coverage
-                     ? fmt::format("{:.0f} % of the measured times lie in the band that other sets give\n",
+                     ? fmt::format("{:.0f} % of the measured times lie in the band of other sets\n",
                                    100 * *summary.band_coverage)
                      : std::string("no band: nothing comparable in other sets\n"));
 }
@@ -296,11 +296,11 @@ void print_validated(const std::vector<ValidatedRow>& rows, bool all_rows, Measu
   outputs.print(clock_text(clock) + '\n');
   title(all_rows ? "Rows" : "Rows with the largest errors (--rows shows all)");
   outputs.print(row_table(all_rows ? rows : worst_first(rows, clock), clock));
-  title("What the model would have picked, of what was measured");
+  title("The model's pick among the measured patterns");
   outputs.print(choice_table(choices_of(rows, clock), clock));
-  title("Error of the predictions; below 0: the model is too fast");
+  title("Error of the predictions; below 0, the model is too fast");
   outputs.print(error_table(rows, clock));
-  title("What was compared, as lines of scenarios/compared.csv");
+  title("Comparisons, as lines of scenarios/compared.csv");
   outputs.print(compared_table(compared_of(rows, clock)));
   title("Summary");
   outputs.print(summary_text(summarise(rows, clock)));

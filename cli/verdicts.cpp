@@ -79,7 +79,7 @@ Table score_table(const std::vector<JudgedQuestion>& verdicts) {
 
 std::string sentence_of(const Score& score) {
   return fmt::format(
-             "{} questions which of two ways is faster: {} right, {} tie, {} wrong, {} without a "
+             "{} questions, which of two ways is faster: {} right, {} tie, {} wrong, {} without a "
              "prediction.\n"
              "Where the published times differ by more than {:.0f} %: {} % right or tie, {} % right (of "
              "{}).\n",
@@ -87,10 +87,9 @@ std::string sentence_of(const Score& score) {
              share(score.clear_right_or_tie, score.clear), share(score.clear_right, score.clear),
              score.clear) +
          fmt::format(
-             "\"It pays\" where it loses by more than {:.0f} %: {} % of the questions ({}, of {} times that "
-             "it is said).\n"
-             "The predicted choice takes {:.1f} % longer than the better one in the mean, {:.0f} % at "
-             "worst.\n"
+             "\"It pays\" where it loses by more than {:.0f} %: {} % of the questions ({} of {} such "
+             "verdicts).\n"
+             "The predicted choice takes {:.1f} % longer than the better one on average, {:.0f} % at worst.\n"
              "A tie is a difference of at most {:.0f} %, published or predicted.\n",
              100 * kClearDifference, share(score.pays_but_loses, score.questions), score.pays_but_loses,
              score.says_it_pays, 100 * score.mean_cost, 100 * score.worst_cost, 100 * kTieDifference);

@@ -11,7 +11,7 @@
 namespace tritax::engine {
 
 void Engine::report_stall(double now) const {
-  std::string text = fmt::format("the simulation stalled at {:.3f} us; nobody can go on:", now / 1000);
+  std::string text = fmt::format("the simulation stalled at {:.3f} us; nothing can continue:", now / 1000);
   int listed = 0;
   std::vector<const WorkgroupState*> waiting;
   for (const WorkgroupState& wg : run_.workgroups) {

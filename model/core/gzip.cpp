@@ -73,7 +73,8 @@ std::string gunzip(std::string_view bytes, std::size_t largest) {
     text.append(reinterpret_cast<const char*>(block.data()), block.size() - stream.avail_out);
     if (text.size() > largest) problem = fmt::format("it holds more than {} MB", largest >> 20);
     if (state == Z_BUF_ERROR) problem = "it ends too early for a gzip file";
-    if (state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR) problem = "it is no whole gzip file";
+    if (state != Z_OK && state != Z_STREAM_END && state != Z_BUF_ERROR)
+      problem = "it is not a whole gzip file";
   }
   inflateEnd(&stream);
   if (problem.empty() && !bytes.empty()) problem = "something follows its gzip data";

@@ -98,7 +98,7 @@ std::string read_file(const std::string& path, std::string_view wanted, std::siz
     file.read(block.data(), static_cast<std::streamsize>(block.size()));
     const std::string_view got(block.data(), static_cast<std::size_t>(file.gcount()));
     const bool packed = is_gzip(text.empty() ? got : std::string_view(text));
-    if (!packed && got.find('\0') != std::string_view::npos) refuse("it is no text, it has a zero byte");
+    if (!packed && got.find('\0') != std::string_view::npos) refuse("it is not a text: it has a zero byte");
     text.append(got);
     check_size(text.size());
   }
@@ -109,7 +109,7 @@ std::string read_file(const std::string& path, std::string_view wanted, std::siz
     } catch (const UserError& error) {
       refuse(error.what());
     }
-    if (text.find('\0') != std::string::npos) refuse("it is no text, it has a zero byte");
+    if (text.find('\0') != std::string::npos) refuse("it is not a text: it has a zero byte");
   }
   if (pipe) read.pipes.emplace(id_of(*status), text);
   if (status) read.files.insert(id_of(*status));

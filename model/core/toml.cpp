@@ -121,9 +121,8 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
   if (stray != kNone) {
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(stray), '\n');
     throw UserError(
-        fmt::format("{}:{}: is no valid TOML: unexpected byte 0x{:02x}; only ASCII may stand outside of "
-                    "texts and comments, and a "
-                    "quote only at the start and end of a text",
+        fmt::format("{}:{}: is not valid TOML: unexpected byte 0x{:02x}; only ASCII may stand outside of "
+                    "texts and comments, and a quote only at the start and end of a text",
                     origin, line, static_cast<unsigned char>(text[stray])));
   }
   if (const std::int64_t line = line_nested_too_deep(text); line > 0) {
@@ -136,9 +135,9 @@ toml::table parse_toml(std::string_view text, const std::string& origin) {
     return table;
   } catch (const toml::parse_error& error) {
     const auto line = std::max<std::uint32_t>(error.source().begin.line, 1);
-    throw UserError(fmt::format("{}:{}: is no valid TOML: {}", origin, line, error.description()));
+    throw UserError(fmt::format("{}:{}: is not valid TOML: {}", origin, line, error.description()));
   } catch (const TomlAssertion& error) {
-    throw UserError(fmt::format("{}: is no valid TOML: {} does not hold", origin, error.what()));
+    throw UserError(fmt::format("{}: is not valid TOML: {} does not hold", origin, error.what()));
   }
 }
 

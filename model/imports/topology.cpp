@@ -110,8 +110,8 @@ TopologyFile parse_topology_file(const std::string& text, const std::string& ori
   }
   if (root.has("devices")) return read_infragraph(root, origin, link);
   throw UserError(
-      fmt::format("{}: no topology: give a network file of ASTRA-sim (with 'topology' and 'npus_count') or "
-                  "an infrastructure of InfraGraph (with 'devices')",
+      fmt::format("{}: not a topology: give a network file of ASTRA-sim (with 'topology' and 'npus_count') "
+                  "or an infrastructure of InfraGraph (with 'devices')",
                   origin));
 }
 
@@ -136,8 +136,8 @@ Machine machine_of(const TopologyFile& topology, const Machine& base, const std:
   Machine machine = with_place(topology.file + ": ", [&] { return changed(base, all); });
   tell_sources(machine, of_file, base.name);
   machine.name = name;
-  machine.description =
-      fmt::format("{} of {}; what it does not say is that of {}", topology.form, topology.file, base.title());
+  machine.description = fmt::format("{} of {}; all other parameters are those of {}", topology.form,
+                                    topology.file, base.title());
   machine.changes.clear();
   // Those were of the base.
   machine.doubts.clear();

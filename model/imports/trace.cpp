@@ -204,7 +204,7 @@ class TraceBuilder {
     }
     throw UserError(
         fmt::format("{}: no product (aten::mm, aten::addmm, aten::_scaled_mm) and no collective "
-                    "(\"Collective name\", collective_name, comm_type) that can be simulated stands in it",
+                    "(\"Collective name\", collective_name, comm_type) that can be simulated is in it",
                     trace_.file));
   }
 
@@ -449,7 +449,7 @@ std::vector<TraceJson> one_behind_the_other(std::string_view text, const std::st
       in >> all.emplace_back();
     }
   } catch (const TraceJson::exception& error) {
-    throw UserError(fmt::format("{}: no JSON: {}", origin, without_controls(error.what())));
+    throw UserError(fmt::format("{}: not valid JSON: {}", origin, without_controls(error.what())));
   }
   return all;
 }
@@ -477,7 +477,7 @@ Trace parse_trace(std::string_view text, const std::string& origin) {
                                     [](const TraceJson& one) { return member(one, "attr").is_array(); });
     if (!chakra) {
       throw UserError(
-          fmt::format("{}: no trace: give JSON with \"traceEvents\" (torch.profiler), \"nodes\" (its "
+          fmt::format("{}: not a trace: give JSON with \"traceEvents\" (torch.profiler), \"nodes\" (its "
                       "ExecutionTraceObserver), or nodes with \"attr\" (chakra_jsonizer)",
                       origin));
     }

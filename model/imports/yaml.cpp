@@ -71,7 +71,7 @@ YamlPlace parse_yaml(const std::string& text, const std::string& origin) {
   try {
     return {YAML::Load(text), origin, ""};
   } catch (const YAML::Exception& error) {
-    throw UserError(fmt::format("{}:{}: no YAML: {}", origin, error.mark.line + 1, error.msg));
+    throw UserError(fmt::format("{}:{}: not valid YAML: {}", origin, error.mark.line + 1, error.msg));
   }
 }
 

@@ -24,18 +24,21 @@ Spec q_heads_field(std::int64_t usual) {
 }
 
 Spec kv_heads_field() {
-  return {.name = "kv_heads",
-          .help = "heads of keys and values, shared evenly by the query heads (default: as many)",
-          .high = kMaxHeads};
+  return {
+      .name = "kv_heads",
+      .help = "heads of keys and values, shared evenly by the query heads (default: as many as query heads)",
+      .high = kMaxHeads};
 }
 
 Spec head_dim_field() {
   return {
-      .name = "head_dim", .help = "columns of a head", .low = kTileStep, .high = kMaxDepth, .usual = {128}};
+      .name = "head_dim", .help = "columns per head", .low = kTileStep, .high = kMaxDepth, .usual = {128}};
 }
 
 Spec causal_field() {
-  return {.name = "causal", .help = "a query sees the keys up to its own place", .kind = ValueKind::boolean};
+  return {.name = "causal",
+          .help = "causal mask: a query sees the keys up to its own place",
+          .kind = ValueKind::boolean};
 }
 
 double attention_flops(std::int64_t heads, std::int64_t depth, std::int64_t context, bool causal) {
@@ -50,8 +53,8 @@ void complete_kv_heads(Problem& problem, const FieldPlace& place) {
   const std::int64_t kv_heads = problem["kv_heads"];
   if (kv_heads <= heads && heads % kv_heads == 0) return;
   throw UserError(
-      fmt::format("{}: q_heads = {} is no multiple of kv_heads = {}; each head of keys serves as "
-                  "many query heads",
+      fmt::format("{}: q_heads = {} is not a multiple of kv_heads = {}; each head of keys serves as many "
+                  "query heads",
                   place("kv_heads"), heads, kv_heads));
 }
 

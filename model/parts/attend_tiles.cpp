@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 2> kAttendKernelNames{"pipelined", "mma-s
 const std::array<Spec, 4>& attend_knobs() {
   static const std::array<Spec, 4> knobs{{
       {.name = "tile",
-       .help = "queries of a workgroup and keys at a time, for example 128x64",
+       .help = "queries per workgroup and keys per step, for example 128x64",
        .low = kTileStep,
        .high = kMaxGemmTile,
        .usual = {128, 64},
@@ -33,8 +33,8 @@ const std::array<Spec, 4>& attend_knobs() {
        .shown = "{}"},
       {.name = "waves", .help = "of a workgroup", .high = kMaxWaves, .usual = {4}, .shown = "{} waves"},
       {.name = "pipeline",
-       .help = "of a workgroup: whether softmax and the movement of keys hide behind matrix instructions "
-               "(serial, overlapped), or by a wave schedule: ping-pong, interleaved or specialised",
+       .help = "whether softmax and key loads hide behind matrix instructions: serial, overlapped, or a wave "
+               "schedule (ping-pong, interleaved, specialised)",
        .kind = ValueKind::name,
        .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
        .names = kPipelineNames,
@@ -42,8 +42,8 @@ const std::array<Spec, 4>& attend_knobs() {
        .shown = "{}"},
       {.name = "kernel",
        .help =
-           "how it is written: as the pipeline says, or with waves that multiply, weigh and read LDS in turn "
-           "(FlashAttention-2's kind on mma.sync, as this project's own)",
+           "kind of attention kernel: as the pipeline says, or with waves that multiply, apply softmax and "
+           "read LDS in turn (as FlashAttention-2 on mma.sync)",
        .kind = ValueKind::name,
        .names = kAttendKernelNames,
        .shown = "{} kernel",

@@ -19,7 +19,7 @@ constexpr std::int64_t kMostWorkgroups = std::int64_t{1} << 16;
 const std::array<Spec, 7>& all_knobs() {
   static const std::array<Spec, 7> knobs{{
       {.name = "comm_tile",
-       .help = "piece that a workgroup moves at a time, for example 64x256; left out: 128x128",
+       .help = "piece that a workgroup moves per step, for example 64x256; left out: 128x128",
        .low = kTileStep,
        .high = kMaxCommTile,
        .parts = {"m", "n"},
@@ -28,7 +28,7 @@ const std::array<Spec, 7>& all_knobs() {
        .shown = "pieces of {}",
        .not_shown = 0},
       {.name = "comm_cus",
-       .help = "workgroups of a GPU; left out: one per compute unit",
+       .help = "workgroups per GPU; left out: one per compute unit",
        .high = kMostWorkgroups,
        .allowed = kAllowedCus,
        .varies_by_doubling = true,
@@ -36,7 +36,8 @@ const std::array<Spec, 7>& all_knobs() {
        .not_shown = 0},
       {.name = "transport",
        .help =
-           "who moves data: those who have them store them (push), or those who need them load them (pull)",
+           "who moves data: the GPU that has them stores them (push), or the GPU that needs them loads them "
+           "(pull)",
        .kind = ValueKind::name,
        .names = kTransportNames,
        .shown = "{}"},

@@ -36,7 +36,7 @@ std::int64_t count_of(std::string_view cell, const std::string& place) {
   const auto [end, fault] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
   if (cell.empty() || fault != std::errc{} || end != cell.data() + cell.size() || number < 0 ||
       number > kMostCounted) {
-    throw UserError(fmt::format("{}: '{}' is no number of tokens; give whole numbers from 0 to {}", place,
+    throw UserError(fmt::format("{}: '{}' is not a number of tokens; give whole numbers from 0 to {}", place,
                                 cell, kMostCounted));
   }
   return number;

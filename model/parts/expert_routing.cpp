@@ -22,29 +22,36 @@ constexpr std::int64_t kMostRouted = 4096;  // default limit of blocks times cho
 const std::array<Spec, 9>& routing_fields() {
   static const std::array<Spec, 9> fields{{
       {.name = "tokens",
-       .help = "tokens of one GPU",
+       .help = "tokens per GPU",
        .high = kMaxTokens,
        .required = true,
        .varies_by_doubling = true},
       {.name = "experts", .help = "experts of all GPUs together", .high = kMaxExperts, .usual = {64}},
-      {.name = "top_k", .help = "experts that a token goes to", .high = kMaxChoices, .usual = {4}},
+      {.name = "top_k", .help = "experts per token", .high = kMaxChoices, .usual = {4}},
       {.name = "routing",
-       .help = "who goes where: in turn, drawn alike, or drawn by weights that fall as 1/i^(skew/100)",
+       .help = "routing of tokens: to experts in turn, at random with equal weights, or at random with "
+               "weights 1/i^(skew/100)",
        .kind = ValueKind::name,
        .usual = {static_cast<std::int64_t>(RoutingKind::uniform)},
        .names = kRoutingNames},
       {.name = "skew", .help = "exponent of zipf, in hundredths", .low = 0, .high = 1000, .usual = {100}},
       {.name = "histogram",
-       .help = "file of how many tokens each expert gets, in all or by GPU; then nothing but who is drawn",
+       .help = "file with the number of tokens per expert, in all or per GPU; only the choice of tokens is "
+               "then random",
        .kind = ValueKind::file,
        .high = 1 << 30},
-      {.name = "routing_seed", .help = "of the draw", .low = 0, .high = 1 << 30, .usual = {1}, .seeds = true},
+      {.name = "routing_seed",
+       .help = "seed of the routing",
+       .low = 0,
+       .high = 1 << 30,
+       .usual = {1},
+       .seeds = true},
       {.name = "capacity",
-       .help = "what an expert takes, in percent of its even share; 0: all that come",
+       .help = "capacity of an expert, in percent of its even share; 0: no limit",
        .low = 0,
        .high = 100000},
       {.name = "block",
-       .help = "tokens that are routed alike; left out: as few as there can be operations for",
+       .help = "tokens that are routed together; left out: as few as the limit of operations allows",
        .high = kMaxTokens},
   }};
   return fields;
@@ -195,7 +202,7 @@ void complete_from_histogram(Problem& problem, const FieldPlace& place) {
   const Values usual(problem.values.specs());
   const auto is = [&](std::string_view field, std::int64_t value) {
     if (problem.values.given(field) && problem[field] != value) {
-      throw UserError(fmt::format("{}: {} goes not with the histogram {}, which has {} experts; leave it out",
+      throw UserError(fmt::format("{}: {} contradicts the histogram {}, which has {} experts; leave it out",
                                   place(field), field, histogram->origin, histogram->experts()));
     }
     problem.values.assume(field, value);

@@ -18,7 +18,7 @@ Spec dtype_field(DType usual, std::string_view help, std::span<const std::string
 
 Spec gpus_field(int least) {
   return {.name = "gpus",
-          .help = "how many GPUs share the work",
+          .help = "GPUs that share the work",
           .low = least,
           .high = kMaxGpus,
           .usual = {least},

@@ -35,8 +35,8 @@ constexpr std::array<Spec, 13> kGemmKnobs{{
      .shown = "{} waves",
      .not_shown = 8},
     {.name = "pipeline",
-     .help = "how a workgroup feeds its matrix cores: serial, as Triton's, overlapped, as the vendor's, or "
-             "by a wave schedule: ping-pong, interleaved or specialised",
+     .help = "how a workgroup feeds its matrix cores: serial (as Triton), overlapped (as vendor kernels), or "
+             "a wave schedule (ping-pong, interleaved, specialised)",
      .kind = ValueKind::name,
      .usual = {static_cast<std::int64_t>(Pipeline::overlapped)},
      .names = kPipelineNames,
@@ -53,44 +53,45 @@ constexpr std::array<Spec, 13> kGemmKnobs{{
      .shown = "comm tile {}",
      .not_shown = 0},
     {.name = "gemm_cus",
-     .help = "workgroups of the compute role; left out: all that the pattern can use",
+     .help = "workgroups that compute; left out: all that the pattern can use",
      .high = kMaxCount,
      .allowed = kAllowedCus,
      .shown = "{} gemm CUs",
      .not_shown = 0},
     {.name = "comm_cus",
-     .help = "workgroups of the communication role; left out: the pattern's default",
+     .help = "workgroups that communicate; left out: the pattern's default",
      .high = kMaxCount,
      .allowed = kAllowedCus,
      .shown = "{} comm CUs",
      .not_shown = 0},
     {.name = "group_m",
-     .help = "row tiles of a group in the grid order",
+     .help = "row tiles per group in the grid order",
      .high = kMaxCount,
      .usual = {6},
      .shown = "group-M {}"},
     {.name = "xcd_remap",
-     .help = "every die gets a contiguous range of tiles",
+     .help = "each XCD gets a contiguous range of tiles",
      .kind = ValueKind::boolean,
      .usual = {1},
      .shown = "no XCD remap",
      .not_shown = 1},
     {.name = "xcd_chunk",
-     .help = "tiles of a chunk that dies get in turn; left out: every die its whole share at once",
+     .help = "tiles per chunk that XCDs get in turn; left out: one chunk per XCD",
      .high = kMaxCount,
      .varies_by_doubling = true,
      .shown = "XCD chunks of {}",
      .not_shown = 0},
     {.name = "peer_order",
-     .help = "ranks 0, 1, … (fixed), own + 1, … (rotated), or so, each workgroup one later (staggered)",
+     .help = "order of peers: rank 0, 1, … (fixed), own rank + 1, … (rotated), or rotated by one more per "
+             "workgroup (staggered)",
      .kind = ValueKind::name,
      .usual = {static_cast<std::int64_t>(PeerOrder::staggered)},
      .names = kPeerOrderNames,
      .shown = "{} peers",
      .what_if =
          WhatIf{static_cast<std::int64_t>(PeerOrder::staggered), static_cast<std::int64_t>(PeerOrder::fixed),
-                "Its workgroups begin at different peers, so that they do not all wait for one link; with "
-                "peers in the fixed order of their ranks it would take {}."}},
+                "Its workgroups start at different peers, so they do not all wait for one link; with peers "
+                "in rank order it would take {}."}},
     {.name = "lock",
      .help = "how flags are set and polled",
      .kind = ValueKind::name,
@@ -98,15 +99,15 @@ constexpr std::array<Spec, 13> kGemmKnobs{{
      .shown = "{}",
      .not_shown = static_cast<std::int64_t>(LockProtocol::load_store)},
     {.name = "launch",
-     .help = "kernels one by one (stream) or in one call (graph)",
+     .help = "kernel launches: one by one (stream) or in one call (graph)",
      .kind = ValueKind::name,
      .names = kLaunchModeNames,
      .shown = "{} launch",
      .not_shown = static_cast<std::int64_t>(LaunchMode::stream)},
     {.name = "host_barriers",
      .help =
-         "the measured region starts and ends with a host barrier, as in the harness of ROCm/iris; accounted "
-         "as harness",
+         "host barriers before and after the measured region, as in the harness of ROCm/iris; accounted as "
+         "harness",
      .kind = ValueKind::boolean,
      .of_every_run = true,
      .unrecorded = 1},
@@ -228,7 +229,7 @@ void check(const GemmKnobs& knobs, const Gpu& gpu) {
     throw UserError(fmt::format("xcd_chunk: {} is not allowed; it must be at least 1", knobs.xcd_chunk));
   }
   if (knobs.xcd_chunk > 0 && !knobs.xcd_remap) {
-    throw UserError(fmt::format("xcd_chunk: {} says nothing without xcd_remap; leave one of the two out",
+    throw UserError(fmt::format("xcd_chunk: {} has no effect without xcd_remap; leave one of the two out",
                                 knobs.xcd_chunk));
   }
 }

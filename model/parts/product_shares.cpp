@@ -18,13 +18,13 @@ constexpr std::int64_t kMostPartsOfTile = 256;
 constexpr std::array<Spec, 2> kSharingKnobs{{
     {.name = "sharing",
      .help = "how workgroups share the product: whole tiles, every tile in equal parts of K, all iterations "
-             "evenly, or evenly those of the last wave and a full one",
+             "evenly (iterations), or only those of the last round and one full round (last-waves)",
      .kind = ValueKind::name,
      .names = kProductSharingNames,
      .shown = "shared by {}",
      .not_shown = static_cast<std::int64_t>(ProductSharing::tiles)},
     {.name = "k_split",
-     .help = "of sharing by parts: how many of K a tile has, each of a workgroup",
+     .help = "parts of K per tile, one workgroup each, for sharing = parts",
      .high = kMostPartsOfTile,
      .usual = {2},
      .varies_by_doubling = true,

@@ -26,17 +26,14 @@ SequenceAttention sequence_attention_of(const Problem& problem) {
 
 Spec sequence_field() {
   return {.name = "context",
-          .help = "tokens of the sequence, which all GPUs share",
+          .help = "tokens of the sequence over all GPUs",
           .high = kLongestSequence,
           .required = true,
           .varies_by_doubling = true};
 }
 
 Spec sequences_field() {
-  return {.name = "batch",
-          .help = "sequences of that length, attended to at once",
-          .high = kMostSequences,
-          .usual = {1}};
+  return {.name = "batch", .help = "sequences of that length", .high = kMostSequences, .usual = {1}};
 }
 
 void complete_sequence(Problem& problem, const FieldPlace& place) {

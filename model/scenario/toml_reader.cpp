@@ -205,8 +205,8 @@ std::int64_t TomlReader::bytes(std::string_view key, std::int64_t low, std::int6
     return amount * scale;
   }
   throw UserError(
-      fmt::format("{}: {} = \"{}\" is no size; write a number of bytes, or text such as \"64 MiB\" (units: "
-                  "B, KiB, MiB, GiB)",
+      fmt::format("{}: {} = \"{}\" is not a size; write a number of bytes, or text such as \"64 MiB\" "
+                  "(units: B, KiB, MiB, GiB)",
                   where(node), key, text));
 }
 

@@ -128,7 +128,7 @@ class HostChecker {
     const Op& copy = schedule_.transfers[static_cast<std::size_t>(op.transfer)];
     Finding fault = fault_of_copy(schedule_, copy);
     if (copy.kind != OpKind::copy) {
-      findings_.add(Kind::meaningless, where, "is a transfer that is no copy");
+      findings_.add(Kind::meaningless, where, "is a transfer that is not a copy");
     } else if (!fault.message.empty()) {
       findings_.add(fault.kind, where, std::move(fault.message));
     }

@@ -54,7 +54,7 @@ void check_read(const SyncGraph& graph, const Accesses& accesses, std::uint32_t 
   subtract_inputs(schedule, access.buffer, access.rank, unwritten);
   if (!unwritten.empty()) {
     const char* no_input = schedule.inputs.empty()
-                               ? "other parts of the buffer are written, so it is no input"
+                               ? "other parts of the buffer are written, so it is not an input"
                                : "it is in no input of the schedule";
     findings.add(
         Kind::unordered_read, graph.describe(access.at),

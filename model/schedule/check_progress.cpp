@@ -242,8 +242,8 @@ void check_cycles(const SyncGraph& graph, const std::vector<char>& reached, Find
                  fmt::format("is in a cycle of waits, each signalled only after the others: {}{}", members,
                              of_queue[i] == 0 ? ""
                                               : "; items of a queue are drawn in their order, and each keeps "
-                                                "a workgroup until it ends: put what is waited for "
-                                                "further ahead, or let more workgroups claim"));
+                                                "a workgroup until it ends: put the awaited items further "
+                                                "ahead, or let more workgroups claim"));
   }
 }
 

@@ -90,7 +90,7 @@ class RangeChecker {
     }
     if (kernel.cu_begin < 0 ||
         (kernel.cu_end == 0 ? kernel.cu_begin != 0 : kernel.cu_end <= kernel.cu_begin)) {
-      refuse(Kind::out_of_range, fmt::format("compute units [{}, {}) are no range; [0, 0) means all",
+      refuse(Kind::out_of_range, fmt::format("compute units [{}, {}) are not a range; [0, 0) means all",
                                              kernel.cu_begin, kernel.cu_end));
     }
     if (!(kernel.payload_share >= kLeastPayloadShare && kernel.payload_share <= 1)) {
@@ -206,7 +206,8 @@ class RangeChecker {
     }
     const Buffer& q = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
     if (q.dtype == DType::fp64) {
-      return refuse(Kind::meaningless, fmt::format("queries '{}' are fp64, in which nobody attends; give {}",
+      return refuse(Kind::meaningless, fmt::format("queries '{}' are fp64, which attention does not support; "
+                                                   "give {}",
                                                    q.name, fmt::join(kCommonDTypeNames, ", ")));
     }
     for (const std::int16_t other : {op.src_buffer, op.b_buffer}) {

@@ -166,7 +166,7 @@ std::vector<std::string> names_in_feature(std::string_view feature, const std::s
   }
   if (!good || names.back().empty()) {
     throw UserError(fmt::format(
-        "{}'{}' is no feature; give names of letters, digits and _, multiplied and divided: nnz, nnz/rows",
+        "{}'{}' is not a feature; give names of letters, digits and _, multiplied and divided: nnz, nnz/rows",
         place, feature));
   }
   return names;

@@ -102,8 +102,8 @@ PatternOption parse_pattern_option(const Workload& workload, const std::string& 
     if (spec == nullptr || equals == word.size()) {
       std::vector<std::string_view> names;
       for (const Spec& knob : workload.knobs) names.push_back(knob.name);
-      throw UserError(fmt::format("{}'{}' is no knob with its value; give KNOB=VALUE with one of {}", place,
-                                  word, fmt::join(names, ", ")));
+      throw UserError(fmt::format("{}'{}' is not a knob with its value; give KNOB=VALUE with one of {}",
+                                  place, word, fmt::join(names, ", ")));
     }
     const auto at = static_cast<std::size_t>(spec - workload.knobs.data());
     std::string value = word.substr(equals + 1);

@@ -15,9 +15,9 @@ namespace tritax {
 namespace {
 
 const std::array<Selector, 3> kSelectors{{
-    {"search", "coarse values of all knobs, then the neighbours of the best, until none gains",
+    {"search", "coarse values of all knobs, then neighbours of the best until none is faster",
      select_by_search},
-    {"bounds", "the few of every pattern whose lower bounds are lowest, and its default knobs",
+    {"bounds", "the few choices per pattern with the lowest lower bounds, and its default knobs",
      select_by_bound},
     {"defaults", "the default knobs of every pattern", select_defaults},
 }};
@@ -67,7 +67,7 @@ const Selector& find_selector(std::string_view name, const std::string& where) {
     names.push_back(selector.name);
   }
   const std::string nearest = nearest_name(std::string(name), names);
-  throw UserError(fmt::format("{}: there is no selector '{}'{}; the selectors are {}", where, name,
+  throw UserError(fmt::format("{}: unknown selector '{}'{}; the selectors are {}", where, name,
                               nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
                               fmt::join(names, ", ")));
 }

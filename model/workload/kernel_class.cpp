@@ -36,8 +36,8 @@ Spec kernels_knob() {
   Spec spec;
   spec.name = kKernelsKnob;
   spec.help =
-      "how well own kernels are written: as this project's executor runs them (own), as Triton compiles "
-      "them (triton), or as the vendor's libraries are (vendor)";
+      "quality of own kernels: run by Tritax's executor (own), compiled by Triton (triton), or as good as "
+      "the vendor's (vendor)";
   spec.kind = ValueKind::name;
   spec.names = kKernelClassNames;
   spec.shown = "{} kernels";

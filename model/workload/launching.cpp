@@ -139,13 +139,12 @@ Spec form_knob(CallForm last) {
   const bool custom = last == CallForm::custom_graph;
   Spec spec;
   spec.name = kFormKnob;
-  spec.help = slices   ? "how a library is called: in one stream, as one graph, by a framework that waits "
-                         "between two calls (eager), or that gathers into a list of slices, too (eager-slices)"
-              : custom ? "how a library is called: in one stream, as one graph, by a framework that waits "
-                         "where it does (eager), or as a graph with the all-reduce of a serving engine "
-                         "(custom-graph)"
-                       : "how a library is called: in one stream, as one graph, or by a framework that waits "
-                         "where it does (eager)";
+  spec.help = slices   ? "library calls: in one stream, as one graph, by a framework that waits between "
+                         "calls (eager), or that also gathers into a list of slices (eager-slices)"
+              : custom ? "library calls: in one stream, as one graph, by a framework with its waits (eager), "
+                         "or as a graph with a serving engine's all-reduce (custom-graph)"
+                       : "library calls: in one stream, as one graph, or by a framework with its waits "
+                         "(eager)";
   spec.kind = ValueKind::name;
   spec.names = kUsualForms;
   if (slices) spec.names = kSliceForms;
@@ -160,7 +159,7 @@ Spec form_knob(CallForm last) {
 Spec engine_knob() {
   Spec spec;
   spec.name = kEngineKnob;
-  spec.help = "whose all-reduce the form custom-graph has: vLLM's, SGLang's or TensorRT-LLM's";
+  spec.help = "serving engine whose all-reduce custom-graph has: vLLM, SGLang or TensorRT-LLM";
   spec.kind = ValueKind::name;
   spec.names = kEngineNames;
   spec.shown = "all-reduce of {}";
@@ -179,8 +178,8 @@ Spec processes_knob() {
   Spec spec;
   spec.name = kProcessesKnob;
   spec.help =
-      "a process per GPU (per-gpu), as under torchrun and mpirun, or one process that drives all GPUs of a "
-      "node, whose launches take turns (one)";
+      "one process per GPU (per-gpu), as under torchrun and mpirun, or one process per node, whose launches "
+      "take turns (one)";
   spec.kind = ValueKind::name;
   spec.names = kProcessesNames;
   spec.of_every_run = true;
@@ -193,7 +192,7 @@ Spec processes_knob() {
 Spec call_knob() {
   Spec spec;
   spec.name = kCallKnob;
-  spec.help = "host time of a launch beyond the machine's, in us, as of Triton from Python";
+  spec.help = "extra host time per launch in us, for example for Triton from Python";
   spec.low = 0;
   spec.high = kMostCallUs;
   spec.shown = "{} us per call";

@@ -30,7 +30,7 @@ std::int64_t parse_size(const std::string& text, const std::string& place, const
   const std::optional<std::int64_t> bytes = parse_bytes(text);
   if (!bytes) {
     throw UserError(
-        fmt::format("{}: '{}' is no size; give bytes, for example 65536, 64KiB or 1GiB", place, text));
+        fmt::format("{}: '{}' is not a size; give bytes, for example 65536, 64KiB or 1GiB", place, text));
   }
   if (*bytes < spec.low || *bytes > spec.high) {
     throw UserError(

@@ -72,7 +72,7 @@ const Pattern& find_pattern(const Workload& workload, std::string_view name, con
     names.push_back(pattern.name);
   }
   const std::string nearest = nearest_name(std::string(name), names);
-  throw UserError(fmt::format("{}: there is no pattern '{}'{}; the patterns are {}", where, name,
+  throw UserError(fmt::format("{}: unknown pattern '{}'{}; the patterns are {}", where, name,
                               nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
                               fmt::join(names, ", ")));
 }

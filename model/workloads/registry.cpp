@@ -74,7 +74,7 @@ const Workload& find_workload(std::string_view name, const std::string& where) {
     names.push_back(workload->name);
   }
   const std::string nearest = nearest_name(std::string(name), names);
-  throw UserError(fmt::format("{}: there is no workload '{}'{}; the workloads are {}", where, name,
+  throw UserError(fmt::format("{}: unknown workload '{}'{}; the workloads are {}", where, name,
                               nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),
                               fmt::join(names, ", ")));
 }

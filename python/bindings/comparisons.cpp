@@ -233,7 +233,7 @@ void add_comparisons(py::module_& module) {
           "frame", [](const Reproduction& one) { return frame_of(one.rows); }, "As a pandas.DataFrame");
   py::class_<Validation>(module, "Validation", "Measured times beside what is predicted")
       .def_readonly("rows", &Validation::rows)
-      .def_readonly("choices", &Validation::choices, "What the model would have picked of what was measured")
+      .def_readonly("choices", &Validation::choices, "The model's pick among the measured patterns")
       .def_readonly("summary", &Validation::summary)
       .def(
           "frame", [](const Validation& one) { return frame_of(one.rows); }, "As a pandas.DataFrame");

@@ -259,11 +259,11 @@ void add_play(py::module_& module) {
           "Share of the start's time that is saved, without luck on full links")
       .def_property_readonly(
           "gain_with_luck", [](const Find& find) { return find.result.gain_with_luck(); },
-          "Of the means over draws that the game has not seen; 0 without draws")
+          "Of the means over seeds that the game did not use; 0 without draws")
       .def_property_readonly("error_of_gain", [](const Find& find) { return find.result.error_of_gain(); })
       .def_property_readonly("moves", [](const Find& find) { return rows_of(find.result); })
       .def_property_readonly(
-          "order", [](const Find& find) { return find.result.order; }, "What stands elsewhere now, in words")
+          "order", [](const Find& find) { return find.result.order; }, "Moved operations, in words")
       .def_property_readonly("evaluated", [](const Find& find) { return find.result.evaluated; })
       .def_property_readonly("masked", [](const Find& find) { return find.result.masked; })
       .def_property_readonly("seconds", [](const Find& find) { return find.result.seconds; })

@@ -173,7 +173,7 @@ void add_accounts(py::module_& module) {
   add_properties(account, account_fields(), std::identity());
   account.def_property_readonly("sum_ns", &TimeAccount::sum_ns).def("parts", &parts_of, "By name");
   py::class_<Taxes> taxes(module, "Taxes",
-                          "What the run saves without each of the three taxes, and without all");
+                          "Savings of the run without each of the three taxes, and without all");
   taxes.def_readonly("account", &Taxes::account);
   add_properties(taxes, savings_fields(), std::identity());
   py::class_<Spread>(module, "Spread", "The same run with other seeds: how much of its time is luck")

@@ -127,7 +127,7 @@ std::optional<double> known(double value) { return value > 0 ? std::optional<dou
 
 void add_candidates(py::module_& module) {
   using C = RankedCandidate;
-  py::class_<C> type(module, "Candidate", "The best that was found of one pattern");
+  py::class_<C> type(module, "Candidate", "The best candidate of one pattern");
   add_properties(type, candidate_fields(), &C::ranked);
   type.def_property_readonly("knobs", &knobs_of, "As keyword arguments of schedule()")
       .def_property_readonly("account", [](const C& one) { return one->taxes.account; })
@@ -165,7 +165,7 @@ void add_advice(py::module_& module) {
             const std::vector<double>& bands = advice.answer->judgement.bands;
             return known(bands.empty() ? 0 : bands.front());
           },
-          "Nine of ten times like that of the best were within it; None: nothing comparable was measured")
+          "Prediction band of the best time; None: nothing comparable was measured")
       .def_property_readonly(
           "ratio_band", [](const A& advice) { return known(advice.answer->judgement.band); },
           "The same of the ratio of the best own pattern to what is there without, on which the verdict "
@@ -173,9 +173,8 @@ void add_advice(py::module_& module) {
       .def_property_readonly("cautions",
                              [](const A& advice) { return advice.answer->judgement.standing.cautions; })
       .def_property_readonly("library_forms", &forms_of, "Libraries called otherwise, as dicts")
-      .def_property_readonly(
-          "kernel_classes", &classes_of,
-          "What the knobs of the rows give where own kernels are written otherwise, as dicts")
+      .def_property_readonly("kernel_classes", &classes_of,
+                             "What the knobs of the rows give in other kernel classes, as dicts")
       .def(
           "frame", [](const A& advice) { return frame_of(records_of(advice)); }, "As a pandas.DataFrame");
   module.def(

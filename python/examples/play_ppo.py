@@ -22,7 +22,7 @@ def main() -> None:
     arguments = parser.parse_args()
     find = tritax.play(tritax.read_schedule(arguments.schedule), tritax.machine(arguments.machine),
                        player=arguments.player, moves=arguments.moves, seed=arguments.seed, draws=arguments.draws)
-    print(f"{find.player} has evaluated {find.evaluated} moves in {find.seconds:.1f} s")
+    print(f"{find.player} evaluated {find.evaluated} moves in {find.seconds:.1f} s")
     print(f"start {find.start_ns / 1e3:.2f} us, found {find.found_ns / 1e3:.2f} us: {100 * find.gain:.2f} % less, "
           "without luck on full links")
     if arguments.draws > 0:

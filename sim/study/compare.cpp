@@ -122,7 +122,7 @@ std::string describe_parts(const RowComparison& row) {
 }
 
 std::string describe_change(const RowComparison& row) {
-  if (row.is_equal()) return "as long";
+  if (row.is_equal()) return "unchanged";
   const double change_us = row.after_us - row.before_us;
   const std::string text = fmt::format("{} by {:.1f} us ({:.1f} %)", change_us > 0 ? "slower" : "faster",
                                        std::abs(change_us), 100 * std::abs(row.change()));

@@ -47,7 +47,7 @@ std::string describe_rounds(const Schedule& schedule, const Machine& machine) {
     return "";
   }
   const bool one = rounds.products() == 1;
-  return fmt::format("{} tile{} of a GPU{} on {} workgroups make{} {} round{} of {:.1f} us, {:.0f} % filled.",
+  return fmt::format("{} tile{} per GPU{} on {} workgroups take{} {} round{} of {:.1f} us, {:.0f} % filled.",
                      rounds.tiles, rounds.tiles == 1 ? "" : "s",
                      rounds.parts == 1 ? "" : fmt::format(", each in {} parts of K,", rounds.parts),
                      rounds.workers, one ? "s" : "", rounds.rounds, rounds.rounds == 1 ? "" : "s",
@@ -61,9 +61,8 @@ std::string describe_links(const Schedule& schedule, const Machine& machine, con
     return "";
   }
   const TopologyEdge& edge = topology.edges[static_cast<std::size_t>(busiest - result.link_bytes.begin())];
-  return fmt::format(
-      "The busiest link, {}, carries {:.1f} MB: {:.0f} % of what its raw rate could move in that time.",
-      edge.name, *busiest / 1e6, percent(*busiest / result.makespan_ns, edge.raw_gb_per_s));
+  return fmt::format("The busiest link, {}, carries {:.1f} MB: {:.0f} % of its raw rate over the run.",
+                     edge.name, *busiest / 1e6, percent(*busiest / result.makespan_ns, edge.raw_gb_per_s));
 }
 
 // Time that the run saves without one tax; negative if it takes longer.
@@ -92,8 +91,8 @@ std::string describe_overlaps(const std::vector<Overlap>& overlaps) {
   if (sum.communicating_ns <= 0 || sum.computing_ns <= 0) return "";
   const double scale = 1e-3 / static_cast<double>(overlaps.size());
   return fmt::format(
-      "A GPU computes for {:.1f} us and communicates for {:.1f} us in the mean, {:.0f} % of that while it "
-      "computes; for {:.1f} us it does neither.",
+      "On average a GPU computes for {:.1f} us and communicates for {:.1f} us, {:.0f} % of it hidden behind "
+      "compute; it does neither for {:.1f} us.",
       sum.computing_ns * scale, sum.communicating_ns * scale, 100 * sum.hidden(), sum.idle_ns * scale);
 }
 
@@ -117,10 +116,10 @@ std::string describe_taxes(const Taxes& taxes) {
   for (const auto& [change, ns] : savings_of(taxes)) {
     if (ns >= kShownNs) words.push_back(fmt::format("{} {:.1f} us", change, ns / 1000));
   }
-  if (!words.empty()) text += fmt::format("; one at a time, {} less", fmt::join(words, ", "));
+  if (!words.empty()) text += fmt::format("; savings one at a time: {}", fmt::join(words, ", "));
   if (std::abs(taxes.remainder_ns) >= kShownNs) {
-    text += fmt::format("; together they save {:.1f} us {} than the sum of each alone",
-                        std::abs(taxes.remainder_ns) / 1000, taxes.remainder_ns < 0 ? "less" : "more");
+    text += fmt::format("; together they save {:.1f} us {} than the sum", std::abs(taxes.remainder_ns) / 1000,
+                        taxes.remainder_ns < 0 ? "less" : "more");
   }
   return text + ".";
 }
@@ -134,8 +133,7 @@ std::string describe_longer(const Taxes& taxes) {
   if (words.empty()) return "";
   words.front().front() = 'W';
   return fmt::format(
-      "{}: what starts earlier meets other traffic, and full links then serve their requesters in another "
-      "order, which may be a worse one.",
+      "{}: earlier starts meet other traffic, and full links may serve their requesters in a worse order.",
       fmt::join(words, ", "));
 }
 

@@ -113,7 +113,7 @@ FittedGridModels fit_grid_models(const std::vector<GridSample>& samples, const M
   for (const GridSample& sample : samples) {
     if (fitted.models.workload.empty()) fitted.models.workload = sample.workload;
     if (sample.workload != fitted.models.workload) {
-      throw UserError(fmt::format("workload: {} beside {}; grid models of a file are of one workload",
+      throw UserError(fmt::format("workload: {} beside {}; grid models of a file have one workload",
                                   sample.workload, fitted.models.workload));
     }
     kernels[{sample.option, sample.dtype}].push_back(sample.run);

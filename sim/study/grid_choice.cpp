@@ -107,8 +107,7 @@ GridTable grid_table(const std::vector<Scenario>& scenarios, const Machine& mach
     result.choice_ns += grids[i]->choice_ns;
   }
   if (result.table.problems.empty()) {
-    throw UserError(
-        fmt::format("{}: none of its models is of the dtype and the machine of these problems", origin));
+    throw UserError(fmt::format("{}: no model has the dtype and the machine of these problems", origin));
   }
   const auto count = static_cast<double>(result.table.problems.size());
   result.grids_tried /= count;

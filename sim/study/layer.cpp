@@ -27,13 +27,12 @@ class Walk {
     const bool both = model_.dense_layers > 0 && with_experts > 0;
     if (model_.dense_layers > 0) add_kind(both ? "dense layer" : "layer", model_.dense_layers, false);
     if (with_experts > 0) add_kind(both ? "expert layer" : "layer", with_experts, true);
-    layers_.left_out = {"attention itself", "norms",         "rotary embeddings",
-                        "activations",      "residual sums", "embedding and logits"};
+    layers_.left_out = {"attention",   "norms",         "rotary embeddings",
+                        "activations", "residual sums", "embedding and logits"};
     if (with_experts > 0) {
       layers_.left_out.push_back("the router");
-      layers_.left_out.push_back(
-          fmt::format("the {} of {} routed experts of a token and what is communicated for them",
-                      model_.experts_per_token, model_.experts));
+      layers_.left_out.push_back(fmt::format("the {} of {} routed experts per token and their communication",
+                                             model_.experts_per_token, model_.experts));
     }
     return std::move(layers_);
   }

@@ -13,8 +13,7 @@ const Fields<MessageRates>& message_fields() {
   static const Fields<MessageRates> fields{
       {{.name = "algbw",
         .unit = FieldUnit::gb_per_s,
-        .meaning =
-            "of a collective alone: bytes of its message per time of its kernels, as nccl-tests counts",
+        .meaning = "rate of a collective alone: message bytes per kernel time, as in nccl-tests",
         .shows = shown::kColumns | shown::kJson | shown::kRow,
         .optional = true,
         .if_any = true},
@@ -22,7 +21,7 @@ const Fields<MessageRates>& message_fields() {
       {{.name = "busbw",
         .unit = FieldUnit::gb_per_s,
         .meaning =
-            "of a collective alone: bytes that a GPU moves per time of the kernels; compare it with links",
+            "rate of a collective alone: bytes that a GPU moves per kernel time; compare it with links",
         .shows = shown::kColumns | shown::kJson | shown::kRow,
         .optional = true,
         .if_any = true},

@@ -287,11 +287,11 @@ ModelPass prefill_pass(const LanguageModel& model, const ModelDeployment& deploy
 
 std::vector<std::string> left_out_of(const LanguageModel& model, bool engine) {
   std::vector<std::string> left_out;
-  if (!engine) left_out.emplace_back("what a serving engine does between steps (--engine-us)");
+  if (!engine) left_out.emplace_back("host work of a serving engine between steps (--engine-us)");
   left_out.emplace_back("the exchange of logits");
   if (model.experts > 0) {
     left_out.emplace_back("activations of routed experts");
-    left_out.emplace_back("experts that are chosen more often than others");
+    left_out.emplace_back("uneven choice of experts");
   }
   if (model.vocabulary == 0) left_out.emplace_back("embedding and head (the model file has no vocab_size)");
   left_out.emplace_back("workspace and activations in memory");

@@ -66,11 +66,11 @@ std::vector<Scenario> problems_of(const std::vector<Scenario>& scenarios) {
   std::vector<Scenario> problems;
   for (const Scenario& scenario : scenarios) {
     if (scenario.problem.workload != scenarios.front().problem.workload) {
-      throw UserError(fmt::format("{}workload: {} beside {}; a sieve is of one workload", place_of(scenario),
+      throw UserError(fmt::format("{}workload: {} beside {}; a sieve has one workload", place_of(scenario),
                                   scenario.problem.workload->name, scenarios.front().problem.workload->name));
     }
     if (scenario.machine != scenarios.front().machine) {
-      throw UserError(fmt::format("{}machine: {} beside {}; a sieve is of one machine", place_of(scenario),
+      throw UserError(fmt::format("{}machine: {} beside {}; a sieve has one machine", place_of(scenario),
                                   scenario.machine, scenarios.front().machine));
     }
     const bool known = std::any_of(problems.begin(), problems.end(), [&](const Scenario& other) {

@@ -34,8 +34,8 @@ void require_fields(const std::vector<FieldRange>& ranges, const Problem& proble
       continue;
     std::vector<std::string_view> names;
     for (const Spec& one : problem.values.specs()) names.push_back(one.name);
-    throw UserError(fmt::format("{}: doubt: '{}' is no field of {} with such values; it has {}", machine.file,
-                                range.field, problem.workload->name, fmt::join(names, ", ")));
+    throw UserError(fmt::format("{}: doubt: '{}' is not a field of {} with such values; it has {}",
+                                machine.file, range.field, problem.workload->name, fmt::join(names, ", ")));
   }
 }
 
@@ -102,7 +102,7 @@ std::string similar_text(const std::vector<const ComparedSet*>& similar, const P
   if (nearest == nullptr) return "";
   std::vector<FieldRange> outside;
   for (const FieldRange* range : outside_of(*nearest, problem)) outside.push_back(*range);
-  return fmt::format("; similar questions were off by {:.0f} % (the nearest: {} of {} on {}{}{})",
+  return fmt::format("; nine of ten similar predictions were within {:.0f} % (nearest: {} of {} on {}{}{})",
                      100 * quantile(pool.off, kHeld), name_of(nearest->of), nearest->set, nearest->gpu,
                      outside.empty() ? "" : ", ", problems_text(outside));
 }
@@ -124,7 +124,7 @@ std::string caution_of(const Standing& standing, const std::vector<const Compare
   const std::string_view of = !both || missing.size() == 2       ? ""
                               : missing.front() == Compared::own ? "'s own kernels"
                                                                  : "'s library";
-  return fmt::format("Nothing comparable was measured of {}{}{}.", problem.workload->name, of,
+  return fmt::format("Nothing comparable to {}{} was measured{}.", problem.workload->name, of,
                      similar_text(similar, problem, machine, missing));
 }
 
@@ -172,7 +172,7 @@ Standing standing_of(const Problem& problem, const Machine& machine, const std::
   std::string caution = caution_of(standing, similar, problem, machine);
   if (!caution.empty()) standing.cautions.push_back(std::move(caution));
   if (differs_from_a_node(machine) && !sources.empty()) {
-    standing.cautions.push_back(fmt::format("What was compared is {} without the changes.",
+    standing.cautions.push_back(fmt::format("The band was measured on {} without the changes.",
                                             machine.base.empty() ? machine.name : machine.base));
   }
   return standing;

@@ -58,7 +58,7 @@ struct TableReader {
     }
     if (options.size() < 2) throw UserError("--times: give at least two columns to choose among");
     if (asked.known.empty())
-      throw UserError("--features: missing; give the columns that are known for nothing");
+      throw UserError("--features: missing; give the columns that need no pass over the data");
     require_gather_time(asked);
     if (!asked.baseline.empty()) baseline = time_column(asked.baseline, "--baseline");
     if (!asked.gather_time.empty()) {
@@ -147,8 +147,8 @@ std::optional<double> written_time(const std::string& text) {
   for (const ColumnUnit& unit : kColumnUnits) {
     if (rest == unit.suffix && value >= 0) return value * unit.ns;
   }
-  throw UserError(
-      fmt::format("--gather-time: '{}' is no time; give a column, or a number with ns, us, ms or s", text));
+  throw UserError(fmt::format(
+      "--gather-time: '{}' is not a time; give a column, or a number with ns, us, ms or s", text));
 }
 
 void require_gather_time(const TimesColumns& columns) {
@@ -192,7 +192,7 @@ TimedProblems timed_problems(const ChoiceTable& table, const std::vector<std::st
   std::vector<std::string> numbers = table.numbers;
   for (std::string& number : numbers) std::replace(number.begin(), number.end(), ' ', '_');
   result.known = known.empty() ? numbers : known;
-  if (result.options.size() < 2) throw UserError("there is one option alone, nothing to choose among");
+  if (result.options.size() < 2) throw UserError("there is only one option, so nothing to choose");
   for (std::size_t i = 0; i < table.problems.size(); ++i) {
     TimedProblem& problem = result.rows.emplace_back();
     for (const std::string& feature : result.known) {

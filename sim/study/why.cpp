@@ -70,7 +70,7 @@ std::string own_split_text(const Candidate& winner) {
   const std::int64_t with_all = (winner.rounds.products() + all_units - 1) / all_units;
   const std::int64_t extra = winner.rounds.rounds - with_all;
   if (extra <= 0)
-    return fmt::format(": the {} that only {} cost no round", sending_units(winner),
+    return fmt::format("; the {} units that only {} cost no round", sending_units(winner),
                        what_moves(winner.rounds));
   return fmt::format(", {} more than on all {}", extra, all_units);
 }
@@ -82,9 +82,9 @@ std::string rival_rounds_text(const Rounds& own, std::span<const Candidate> riva
     if (theirs.workers == 0) continue;
     const std::int64_t there = (own.products() + theirs.workers - 1) / theirs.workers;
     if (there <= own.rounds) continue;
-    std::string text = fmt::format(", but would take {} on the {}", there, theirs.workers);
+    std::string text = fmt::format("; the tiles would take {} on {} units", there, theirs.workers);
     if (splits_units(rival)) {
-      text += fmt::format(" left beside {} that only {}", sending_units(rival), what_moves(theirs));
+      text += fmt::format(" beside {} that only {}", sending_units(rival), what_moves(theirs));
     }
     text += fmt::format(" in {}", rival.pattern->name);
     const bool same_tiles =
@@ -103,16 +103,15 @@ std::string split_sentence(const Candidate& winner, std::span<const Candidate> r
   whole.parts = 1;
   whole.rounds = (own.tiles + own.workers - 1) / own.workers;
   std::string text = fmt::format(
-      "{} splits K: with all of it, the {} that every GPU computes would take {} on {} compute units "
-      "({} of the slots filled); in {} parts of K they are {} matmuls, each {} times shorter, which "
-      "take {} ({} filled)",
+      "{} splits K: unsplit, the {} per GPU would take {} on {} compute units ({} of slots filled); in {} "
+      "parts of K they are {} matmuls, each {} times shorter, and take {} ({} filled)",
       winner.pattern->name, tiles_text(whole), count_text(whole.rounds, "round"), own.workers,
       percent(whole.fill()), own.parts, own.products(), own.parts, count_text(own.rounds, "round"),
       percent(own.fill()));
   for (const Candidate& rival : rivals) {
     const Rounds& theirs = rival.rounds;
     if (theirs.tiles == 0 || theirs.parts > 1) continue;
-    text += fmt::format("; {} has {} with all of K in {} on {}", rival.pattern->name, tiles_text(theirs),
+    text += fmt::format("; {} computes {} unsplit in {} on {}", rival.pattern->name, tiles_text(theirs),
                         count_text(theirs.rounds, "round"), theirs.workers);
     break;
   }
@@ -123,10 +122,9 @@ std::string split_sentence(const Candidate& winner, std::span<const Candidate> r
 std::string wave_sentence(const Candidate& winner, std::span<const Candidate> rivals) {
   const Rounds& own = winner.rounds;
   if (own.parts > 1) return split_sentence(winner, rivals);
-  std::string text =
-      fmt::format("The {} that {} gives every GPU {} {} on {} compute units ({} of the slots filled)",
-                  tiles_text(own), winner.pattern->name, own.tiles == 1 ? "takes" : "take",
-                  count_text(own.rounds, "round"), own.workers, percent(own.fill()));
+  std::string text = fmt::format("The {} per GPU in {} {} {} on {} compute units ({} of slots filled)",
+                                 tiles_text(own), winner.pattern->name, own.tiles == 1 ? "takes" : "take",
+                                 count_text(own.rounds, "round"), own.workers, percent(own.fill()));
   if (splits_units(winner) && winner.rounds.senders > 0) text += own_split_text(winner);
   return text + rival_rounds_text(own, rivals) + ".";
 }
@@ -166,11 +164,11 @@ std::string difference_sentence(const Candidate& winner, const Candidate& other,
   const std::string gains = listed(saved.begin(), gains_end, worth_saying);
   const std::string losses = listed(saved.rbegin(), losses_end, worth_saying);
   const double ahead = other.time_ns - winner.time_ns;
-  std::string text = fmt::format("It is {} ({}) ahead of {}", time_text(ahead),
+  std::string text = fmt::format("It is {} ({}) faster than {}", time_text(ahead),
                                  fmt::format("{:.1f} %", 100 * ahead / other.time_ns), other.pattern->name);
-  if (!gains.empty()) text += fmt::format(": its critical path has {} less", gains);
+  if (!gains.empty()) text += fmt::format(": on the critical path it saves {}", gains);
   if (!losses.empty())
-    text += fmt::format("{} {} more", gains.empty() ? ": its critical path has" : ", though", losses);
+    text += fmt::format("{} {}", gains.empty() ? ": on the critical path it adds" : ", but adds", losses);
   return text + ".";
 }
 
@@ -182,19 +180,19 @@ std::string limit_sentence(const Candidate& winner, const Problem& problem) {
   const std::string_view computing = problem.workload->computing.all;
   if (computes) text += fmt::format(" {} needs at least {}", computing, time_text(bound.computing_ns()));
   if (problem.gpus() == 1 && !computes) {
-    text += fmt::format(" what has to come from memory needs at least {}", time_text(bound.memory_ns));
+    text += fmt::format(" memory traffic needs at least {}", time_text(bound.memory_ns));
   }
   if (problem.gpus() == 1) return text + ".";
   const double exposed = winner.taxes.account.wire_ns;
   const bool fetches = what_moves(winner.rounds) == "fetch";
-  text += fmt::format("{} the {:.1f} MB that every GPU {} {}at least {} of link time", computes ? " and" : "",
-                      std::max(winner.rounds.fetched_bytes, winner.rounds.sent_bytes) / 1e6,
-                      fetches ? "fetches" : "sends", computes ? "" : "need ", time_text(bound.wire_ns));
-  if (computes) text += fmt::format(" ({} {})", share_text(bound.wire_ns / bound.computing_ns()), computing);
   text +=
-      fmt::format("; {} of {} is on the critical path", time_text(exposed), fetches ? "fetching" : "sending");
+      fmt::format("{} the {:.1f} MB that each GPU {} need at least {} of link time", computes ? " and" : "",
+                  std::max(winner.rounds.fetched_bytes, winner.rounds.sent_bytes) / 1e6,
+                  fetches ? "fetches" : "sends", time_text(bound.wire_ns));
+  if (computes) text += fmt::format(" ({} {})", share_text(bound.wire_ns / bound.computing_ns()), computing);
+  text += fmt::format("; {} of {} is exposed", time_text(exposed), fetches ? "fetching" : "sending");
   if (exposed < bound.wire_ns && computes) {
-    text += fmt::format(", {} less", percent(1 - exposed / bound.wire_ns));
+    text += fmt::format(", {} is hidden", percent(1 - exposed / bound.wire_ns));
   }
   return text + ".";
 }
@@ -209,14 +207,14 @@ std::string tax_sentence(const Candidate& winner) {
   const auto largest = std::max_element(paid.begin(), paid.end(),
                                         [](const auto& a, const auto& b) { return a.first < b.first; });
   if (largest->first < kWorthSaying * winner.time_ns) {
-    return fmt::format("None of the three taxes has more than {} of its critical path.",
+    return fmt::format("Each of the three taxes takes at most {} of its critical path.",
                        time_text(largest->first));
   }
   std::string text =
       fmt::format("The largest tax on its critical path is the {} tax, {} ({})", largest->second,
                   time_text(largest->first), percent(largest->first / winner.time_ns));
   if (account.harness_ns > 0) {
-    text += fmt::format("; the host barriers around the measured region, which are no tax, take {}",
+    text += fmt::format("; the host barriers around the measured region take {} and are not a tax",
                         time_text(account.harness_ns));
   }
   return text + ".";
@@ -234,8 +232,8 @@ std::string behind_text(const Candidate& own, const Candidate& there, bool chose
 }
 
 std::string interval_text(double band) {
-  return band > 0 ? fmt::format("nine of ten such ratios were within {:.0f} %", 100 * band)
-                  : std::string("how far such predictions are off is not known");
+  return band > 0 ? fmt::format("the prediction band of the ratio is {:.0f} %", 100 * band)
+                  : std::string("the prediction band is unknown");
 }
 
 // Parts in which the own pattern takes longer; "" if none is worth saying.
@@ -244,14 +242,14 @@ std::string more_text(const Candidate& own, const Candidate& there, const Worklo
   const auto end = std::find_if(more.begin(), more.end(), [](const auto& part) { return part.first <= 0; });
   const std::string reason = listed(more.begin(), end, kWorthSaying * own.time_ns);
   return reason.empty() ? reason
-                        : fmt::format("; the critical path of {} has {} more", own.pattern->name, reason);
+                        : fmt::format("; {} adds {} on its critical path", own.pattern->name, reason);
 }
 
 // Why the own pattern only may pay.
 std::string why_may(const Candidate& own, const Contest& contest) {
   if (!contest.compared) return "Nothing comparable was measured.";
   if (contest.own_doubted) return fmt::format("The time of {} is uncertain.", own.pattern->name);
-  return "How far such predictions are off is not known.";
+  return "The prediction band is unknown.";
 }
 
 std::string why_unknown(const Candidate& there, const Contest& contest) {

@@ -77,8 +77,8 @@ TEST(Advise, RefusesAnUnknownSelectorWithTheList) {
   const Outcome outcome = run_tritax("advise " + kSmallSearch + "--selector serch");
   EXPECT_EQ(outcome.exit_code, 2);
   EXPECT_EQ(outcome.err,
-            "tritax: --selector: there is no selector 'serch', did you mean 'search'?; the selectors are "
-            "search, bounds, defaults\n");
+            "tritax: --selector: unknown selector 'serch', did you mean 'search'?; the selectors are search, "
+            "bounds, defaults\n");
 }
 
 TEST(Advise, HoldsTheKnobsThatAreGiven) {

@@ -96,7 +96,7 @@ TEST(TuneGrid, RefusesWhatGridModelsDoNotHave) {
   for (const auto& [arguments, message] : {std::pair<std::string, std::string>{"--sieve x.json", "--sieve: "},
                                            {"--key-bits 3", "--key-bits: "},
                                            {"--depth 3", "--depth: "},
-                                           {"", "grid.json: none of its models"}}) {
+                                           {"", "grid.json: no model has the dtype"}}) {
     const Outcome outcome = run_tritax("tune " + shapes + " --selector " + models + " " + arguments);
     EXPECT_EQ(outcome.exit_code, 2) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(message));

@@ -80,7 +80,7 @@ TEST(EvaluateLine, RefusalsSayWhatAndWhat) {
   says(R"({"problem": {"m": 64, "n": 64, "k": 64}, "knobs": {"tile": "7"}})", {"knobs.tile", "7"});
   says(R"({"problem": {"m": 64, "n": 64, "k": 64}, "pattern": "fused"})", {"pattern", "fused"});
   says(R"({"machine": "/dev/stdin", "problem": {"m": 64, "n": 64, "k": 64}})", {"shipped", "--machine"});
-  says(R"({"schedule": {}, "knobs": {}})", {"knobs", "as it stands"});
+  says(R"({"schedule": {}, "knobs": {}})", {"knobs", "a schedule runs unchanged"});
   says(R"({"problem": {"m": 65536, "n": 65536, "k": 64}, "pattern": "producer-consumer"})",
        {"operations", "--max-operations"});
   says(R"({"id": {}})", {"id", "number or a text"});

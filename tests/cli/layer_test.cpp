@@ -68,7 +68,7 @@ TEST(Layer, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal(llama + "--tp 16"),
               HasSubstr("--tp: 16 is more than the machine 'mi300x-8' has; give 2 to 8"));
   EXPECT_THAT(refusal(llama + "--phase training"), HasSubstr("--phase: unknown name 'training'"));
-  EXPECT_THAT(refusal(llama + "--sequence 5"), HasSubstr("--sequence: it changes nothing in decode"));
+  EXPECT_THAT(refusal(llama + "--sequence 5"), HasSubstr("--sequence: decode has one token per sequence"));
   EXPECT_THAT(refusal(llama + "--phase prefill --batch 1024"), HasSubstr("4194304 tokens are out of range"));
   EXPECT_THAT(refusal(llama + "--dtype fp12"), HasSubstr("--dtype: unknown name 'fp12'"));
   EXPECT_THAT(refusal(llama + "--batch 4 --sequence-parallel"), HasSubstr("--batch: "));

@@ -50,7 +50,7 @@ TEST(ExplainLevels, RefuseWhatHasNone) {
   const Outcome unknown = run_tritax(kProduct + std::string("--machine h200-8 --level thread"));
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err,
-              HasSubstr("--level: 'thread' is no level below the tile; give wave or instruction"));
+              HasSubstr("--level: 'thread' is not a level below the tile; give wave or instruction"));
   const Outcome moves = run_tritax(
       "explain --workload all-gather --pattern triton -M 4096 -N 4096 --machine mi300x-8 --level wave");
   EXPECT_EQ(moves.exit_code, 2) << moves.err;

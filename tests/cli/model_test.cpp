@@ -63,8 +63,8 @@ TEST(ModelCommand, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal(llama + "--batch 1:1000:+1 --context 1:1000:+1"),
               HasSubstr("1000000 combinations are too many; give up to 10000"));
   EXPECT_THAT(refusal(llama + "--batch 1:8"),
-              HasSubstr("--batch: '1:8' is no range; give FIRST:LAST:xFACTOR"));
-  EXPECT_THAT(refusal(llama + "--batch 8:1:x2"), HasSubstr("the first value must not lie above the last"));
+              HasSubstr("--batch: '1:8' is not a range; give FIRST:LAST:xFACTOR"));
+  EXPECT_THAT(refusal(llama + "--batch 8:1:x2"), HasSubstr("the first value must not be above the last"));
   EXPECT_THAT(refusal(llama + "--context none"), HasSubstr("--context"));
   EXPECT_THAT(refusal(llama + "--tp 1"), HasSubstr("does not fit: 141.1 GB of weights and"));
   EXPECT_THAT(refusal(llama + "--plot tpot.png"), HasSubstr("--plot"));

@@ -193,7 +193,7 @@ TEST(Program, WhatAnotherWorkloadMayNotBeIsRefusedWithItsOptions) {
                     {"--bytes: missing; give --operation, --peers, --bytes and --machine"});
   for (const std::string size : {"1MB", "MiB", "-4", "1.5MiB"}) {
     expect_user_error(run_tritax(access + "--bytes " + size),
-                      {"--bytes: '" + size + "' is no size", "64KiB"});
+                      {"--bytes: '" + size + "' is not a size", "64KiB"});
   }
   expect_user_error(run_tritax(access + "--bytes 4096GiB"), {"--bytes: 4096GiB is out of range"});
   expect_user_error(run_tritax(access + "--bytes 1MiB --gpus 4"), {"gpus = 4", "peers = \"one\""});
@@ -216,7 +216,7 @@ TEST(Program, AKnobThatAnotherWorkloadLacksIsRefusedAndOneThatItHasIsTaken) {
   expect_user_error(run_tritax("check " + file + " --workload all-gather --rows 4"),
                     {"--rows: ", "mix.toml"});
   expect_user_error(run_tritax("check " + file + " --pattern push --id product"),
-                    {"--pattern: there is no pattern 'push'", "fused-sequential"});
+                    {"--pattern: unknown pattern 'push'", "fused-sequential"});
 }
 
 TEST(Program, AKnobThatOneOfSeveralPatternsHasIsTaken) {

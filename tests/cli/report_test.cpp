@@ -114,9 +114,9 @@ TEST(Report, RefusesWhatCannotBe) {
   EXPECT_THAT(refusal(std::string(kRun) + " --svg figure.png"),
               HasSubstr("give a file name that ends in .svg"));
   EXPECT_THAT(refusal("advise -M 64,128 -N 512 -K 512 --machine mi300x-8 -o -"),
-              HasSubstr("a page is of one question, and these are 2"));
+              HasSubstr("a page shows one question, and 2 are given"));
   EXPECT_THAT(refusal(std::string(kRun) + " -o - --json -"),
-              HasSubstr("only one of them can have standard output"));
+              HasSubstr("only one of them can use standard output"));
   EXPECT_THAT(refusal("validate --ops x.csv -o -"), HasSubstr("leave out --ops and --library"));
   const auto without =
       test::run_tritax("report " + std::string(kRun) + " --png figure.png", "env PATH=/nonexistent");

@@ -146,7 +146,7 @@ TEST(Sweep, RefusesWhatIsNoSweepOrNoDatabase) {
   EXPECT_EQ(test::read_file(file), kSmallSweep);
   const auto text = run_tritax("export " + file);
   EXPECT_EQ(text.exit_code, 2);
-  EXPECT_THAT(text.err, HasSubstr("no database"));
+  EXPECT_THAT(text.err, HasSubstr("not a database"));
 }
 
 }  // namespace

@@ -79,16 +79,18 @@ TEST(Taxonomy, RefusesWhatIsNoSweep) {
     EXPECT_EQ(outcome.out, "") << arguments;
     return outcome.err;
   };
-  EXPECT_THAT(refusal("--sweep M=1"), HasSubstr("--sweep: 'M=1' is no range; give FIELD=FIRST:LAST:xFACTOR"));
-  EXPECT_THAT(refusal("--sweep M=1:8:y2"), HasSubstr("is no range"));
+  EXPECT_THAT(refusal("--sweep M=1"), HasSubstr("--sweep: 'M=1' is not a range; give "
+                                                "FIELD=FIRST:LAST:xFACTOR"));
+  EXPECT_THAT(refusal("--sweep M=1:8:y2"), HasSubstr("is not a range"));
   EXPECT_THAT(refusal("--sweep gpu=1:4:x2"), HasSubstr("(did you mean 'gpus'?); give one of M, N, K, gpus"));
-  EXPECT_THAT(refusal("--sweep dtype=1:2:x2"), HasSubstr("'dtype' is no number of gemm-all-scatter"));
-  EXPECT_THAT(refusal("--sweep M=8:1:x2"), HasSubstr("the first value must lie below the last"));
+  EXPECT_THAT(refusal("--sweep dtype=1:2:x2"), HasSubstr("'dtype' is not a numeric field of "
+                                                         "gemm-all-scatter"));
+  EXPECT_THAT(refusal("--sweep M=8:1:x2"), HasSubstr("the first value must be below the last"));
   EXPECT_THAT(refusal("--sweep M=1:8:x1"), HasSubstr("--sweep: factor: 1 is out of range; give 2 to"));
   EXPECT_THAT(refusal("--sweep M=0:8:+1"), HasSubstr("--sweep -M: 0 is out of range; give 1 to 1048576"));
   EXPECT_THAT(refusal("--sweep M=1:1000000:+1"), HasSubstr("more than 10000 values"));
   EXPECT_THAT(refusal("-M 3 --sweep M=1:8:x2"), HasSubstr("--sweep: -M is given already"));
-  EXPECT_THAT(refusal("-M 1,2 --gpus 2,4"), HasSubstr("M and gpus: several values of both"));
+  EXPECT_THAT(refusal("-M 1,2 --gpus 2,4"), HasSubstr("M and gpus: both have several values"));
   EXPECT_THAT(refusal("-M 64 --plot a.svg"), HasSubstr("--plot: it draws times over a number"));
   EXPECT_THAT(refusal("-M 4,8 --plot a.png"), HasSubstr("the plot is drawn as SVG"));
 }

@@ -164,7 +164,7 @@ TEST(TuneTree, SaysWhatDoesNotGoTogether) {
            {table + " --selector tree --times a_us,b_us --features y", "has no column 'y'"},
            {table + " --selector tree --times a_us,b_us --features x --folds 3", "--folds: 2 groups"},
            {table + " --selector tree --times a_us,b_us --features x --machine h100-4",
-            "--machine: the times"},
+            "--machine: a table has its own times"},
            {table + " --selector tree --times a_us,b_us --features x --vary tile=64x64x64",
             "--vary: a table"},
            {"llm --depth 3", "--depth: only decision trees"},
@@ -172,7 +172,7 @@ TEST(TuneTree, SaysWhatDoesNotGoTogether) {
            {"llm --selector tree --machine mi300x-8 --times a_us", "--times: only a table"},
            {"llm --selector tree --machine mi300x-8 --vary size=3", "no knob"},
            {"llm --selector tree --machine mi300x-8 --gathered m", "--gather-time: missing"},
-           {"llm --selector tree --machine mi300x-8 --gathered m --gather-time soon", "'soon' is no time"},
+           {"llm --selector tree --machine mi300x-8 --gathered m --gather-time soon", "'soon' is not a time"},
            {"--corpus stream-k --selector tree --gathered m --gather-time 1us", "--gathered: corpora"},
            {"--corpus stream-k --selector tree --sieve s.json", "--sieve: only a sieve"}}) {
     const Outcome outcome = run_tritax("tune " + arguments);

@@ -44,7 +44,7 @@ TEST(Gzip, DamagedAndTooLargeDataIsRefused) {
   };
   EXPECT_EQ(refused(packed.substr(0, packed.size() / 2), kAny), "it ends too early for a gzip file");
   EXPECT_EQ(refused(packed + "more", kAny), "something follows its gzip data");
-  EXPECT_EQ(refused("\x1f\x8b nonsense", kAny), "it is no whole gzip file");
+  EXPECT_EQ(refused("\x1f\x8b nonsense", kAny), "it is not a whole gzip file");
   EXPECT_EQ(refused(packed, 1 << 19), "it holds more than 0 MB");
   EXPECT_EQ(refused(packed, 1'000'000), "");
 }

@@ -52,7 +52,7 @@ TEST_F(ReadFile, RefusesWhatIsLargerThanTheLimitBeforeReadingIt) {
 TEST_F(ReadFile, RefusesWhatNeverEndsAndIsNoText) {
   for (const std::string device : {"/dev/zero", "/dev/urandom"}) {
     EXPECT_EQ(message_of(device),
-              device + ": cannot be read: it is no text, it has a zero byte; give a list");
+              device + ": cannot be read: it is not a text: it has a zero byte; give a list");
   }
 }
 

@@ -137,7 +137,7 @@ TEST(ImportTrace, RefusesWithPlaceValueAndWhatIsAllowed) {
             "t.json: 1 products have no \"Input Dims\"; profile with record_shapes=True");
   EXPECT_TRUE(refusal_of_trace("{\"traceEvents\": [").starts_with("t.json: no JSON: "))
       << refusal_of_trace("{");
-  EXPECT_TRUE(refusal_of_trace("{}").starts_with("t.json: no trace: give JSON with \"traceEvents\""));
+  EXPECT_TRUE(refusal_of_trace("{}").starts_with("t.json: not a trace: give JSON with \"traceEvents\""));
   EXPECT_TRUE(refusal_of_trace("{\"traceEvents\": []}").starts_with("t.json: no product"));
   EXPECT_NE(refusal_of_trace(std::string(100, '[')), "");
 }

@@ -238,7 +238,7 @@ TEST(MachineReader, SeveralNodesNeedANetwork) {
 
 TEST(MachineReader, NamesFileAndLineOfBrokenToml) {
   const std::string message = failure_of("name = \"x\"\nnodes = = 3\n");
-  expect_contains(message, "mine.toml:2: is no valid TOML");
+  expect_contains(message, "mine.toml:2: is not valid TOML");
   // Found by fuzzing: text on which toml++ 3.3 asserts.
   expect_contains(failure_of("[=x]\n"), "mine.toml");
   expect_contains(failure_of("[\t\x1b]\n"), "mine.toml");
@@ -247,7 +247,7 @@ TEST(MachineReader, NamesFileAndLineOfBrokenToml) {
 TEST(MachineReader, RefusesNonAsciiCharactersAndQuotesWhereTomlForbidsThem) {
   for (const std::string bad : {"\u02FE = 1", "name = \u00E9", "name = 1\"\u00E9\"",
                                 "name = \"\"\"\\ \n \u00E9\"\"\"", "name = \"\\\u00E9\""}) {
-    expect_contains(failure_of("# \u00E9\n" + bad + "\n"), ": is no valid TOML: unexpected byte 0x");
+    expect_contains(failure_of("# \u00E9\n" + bad + "\n"), ": is not valid TOML: unexpected byte 0x");
   }
 }
 

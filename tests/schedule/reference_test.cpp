@@ -218,7 +218,7 @@ TEST(InputsByRegion, WithoutDeclaredInputsABufferIntoWhichPeersWriteIsNone) {
   schedule.inputs.clear();
   schedule.reference.clear();
   expect_finding(schedule, Kind::unordered_read, "kernel 'gather' rank 0 workgroup 0 operation 0 (copy)",
-                 "other parts of the buffer are written, so it is no input");
+                 "other parts of the buffer are written, so it is not an input");
 }
 
 TEST(InputsByRegion, AReadOfABufferThatNobodyFillsOrWritesIsRefused) {

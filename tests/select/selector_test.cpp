@@ -174,8 +174,8 @@ TEST(FindSelector, RefusesAnUnknownNameWithTheListAndTheNearest) {
   } catch (const UserError& error) {
     EXPECT_STREQ(
         error.what(),
-        "--selector: there is no selector 'bound', did you mean 'bounds'?; the selectors are search, "
-        "bounds, defaults");
+        "--selector: unknown selector 'bound', did you mean 'bounds'?; the selectors are search, bounds, "
+        "defaults");
   }
 }
 

@@ -291,7 +291,7 @@ TEST(Advise, StopsWhenAskedWithTheBestSoFar) {
   ASSERT_GE(stopped.explanation.size(), 3u);
   const Candidate& winner = stopped.candidates.front();
   EXPECT_NE(stopped.explanation[0].find(std::to_string(winner.rounds.tiles) + " tile"), std::string::npos);
-  EXPECT_NE(stopped.explanation[1].find("ahead of " + std::string(stopped.candidates[1].pattern->name)),
+  EXPECT_NE(stopped.explanation[1].find("faster than " + std::string(stopped.candidates[1].pattern->name)),
             std::string::npos);
   EXPECT_TRUE(winner.others.empty());
   EXPECT_LT(stopped.evaluated, advise(kSmall, machine, threads(2)).evaluated);

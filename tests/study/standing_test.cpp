@@ -89,12 +89,12 @@ TEST(Standing, OtherGpusKindsOfKernelsAndTooFewMakeNoBandButASentence) {
     const Standing found = standing(problem, {set});
     EXPECT_FALSE(found.own.known());
     ASSERT_EQ(found.cautions.size(), 1U);
-    EXPECT_THAT(found.cautions[0], testing::StartsWith("Nothing comparable was measured"));
-    EXPECT_THAT(found.cautions[0], HasSubstr("; similar questions were off by "));
+    EXPECT_THAT(found.cautions[0], testing::StartsWith("Nothing comparable to "));
+    EXPECT_THAT(found.cautions[0], HasSubstr("; nine of ten similar predictions were within "));
     EXPECT_THAT(found.cautions[0], HasSubstr("of " + set.set + " on " + set.gpu));
   }
   EXPECT_EQ(standing(problem, {}).cautions,
-            std::vector<std::string>{"Nothing comparable was measured of gemm-all-scatter."});
+            std::vector<std::string>{"Nothing comparable to gemm-all-scatter was measured."});
 }
 
 TEST(Standing, WhatLiesOutsideIsSaidWithTheRangesThatItMisses) {
@@ -102,8 +102,8 @@ TEST(Standing, WhatLiesOutsideIsSaidWithTheRangesThatItMisses) {
   ASSERT_EQ(found.cautions.size(), 1U);
   EXPECT_EQ(
       found.cautions[0],
-      "Nothing comparable was measured of gemm-all-scatter; similar questions were off by 10 % (the nearest: "
-      "own of a on MI300X, m=512..1024 gpus=8..8).");
+      "Nothing comparable to gemm-all-scatter was measured; nine of ten similar predictions were within 10 % "
+      "(nearest: own of a on MI300X, m=512..1024 gpus=8..8).");
 }
 
 TEST(Standing, BlindSetsCountAloneWhereTheyAreEnough) {
@@ -146,7 +146,7 @@ TEST(Standing, AMachineThatWasChangedIsSaid) {
   const std::vector<ComparedSet> sets{a_set("a", Compared::own_over_library, 0.1),
                                       a_set("a", Compared::own, 0.1)};
   EXPECT_EQ(standing_of(product(512, 4096, 4096, 8), machine, sets).cautions,
-            std::vector<std::string>{"What was compared is mi300x-8 without the changes."});
+            std::vector<std::string>{"The band was measured on mi300x-8 without the changes."});
 }
 
 TEST(Standing, ATieIsWhatTheBandCannotPart) {

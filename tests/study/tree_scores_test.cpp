@@ -74,7 +74,7 @@ TEST_F(TimesTable, RefusesWhatItCannotUse) {
   columns.gathered = {"nnz"};
   EXPECT_THAT(refusal_of(kTwoRows), HasSubstr("--gather-time: missing"));
   columns.gather_time = "3 parsecs";
-  EXPECT_THAT(refusal_of(kTwoRows), HasSubstr("is no time"));
+  EXPECT_THAT(refusal_of(kTwoRows), HasSubstr("is not a time"));
   columns.gather_time = "3us";
   EXPECT_EQ(read(kTwoRows).rows[1].gather_ns, 3000);
 }

@@ -62,7 +62,7 @@ TEST(Why, AWinnerThatSplitsKHasThatAsItsReasonAndNoMoreTilesThanItsResult) {
   expect_says(text, "library splits K");
   expect_says(text, "2 tiles of 32x64");
   expect_says(text, "16 parts of K");
-  expect_says(text, "fused-sequential has 4 tiles of 32x64 with all of K");
+  expect_says(text, "fused-sequential computes 4 tiles of 32x64 unsplit");
   EXPECT_EQ(text.find("32 tiles"), std::string::npos) << text;
 }
 
@@ -87,7 +87,7 @@ TEST(Why, TheHarnessIsNamedBesideTheTaxesAndIsNoneOfThem) {
   winner.taxes.account.harness_ns = 294.8e3;
   const std::string text = why({winner});
   expect_says(text, "critical path is the launch tax, 100.0 us (5 %)");
-  expect_says(text, "host barriers around the measured region, which are no tax, take 294.8 us");
+  expect_says(text, "host barriers around the measured region take 294.8 us and are not a tax");
 }
 
 TEST(Why, ComputeUnitsThatHaveNothingToSendAreStillKeptForSending) {
@@ -97,12 +97,12 @@ TEST(Why, ComputeUnitsThatHaveNothingToSendAreStillKeptForSending) {
   rival.knobs.assume("gemm_cus", 68);
   rival.knobs.assume("comm_cus", 64);
   expect_says(why({candidate("fused-sequential", 1000, rounds(100, 1, 132, 1)), rival}),
-              "take 2 on the 68 left beside 64 that only send");
+              "take 2 on 68 units beside 64 that only send");
 }
 
 TEST(Why, OneTileTakesOneRound) {
   expect_says(why({candidate("fused-sequential", 1000, rounds(1, 1, 304, 1))}),
-              "The 1 tile of 32x64 that fused-sequential gives every GPU takes 1 round");
+              "The 1 tile of 32x64 per GPU in fused-sequential takes 1 round");
 }
 
 TEST(Why, LinkTimeOfManyTimesTheGemmIsNoPercentage) {
@@ -124,7 +124,7 @@ TEST(Why, AttentionIsNotCalledAGemm) {
       text += sentence + '\n';
     }
     expect_says(text, "attention needs at least 1.0 us");
-    expect_says(text, "1.0 us of matrix and vector work less");
+    expect_says(text, "saves 1.0 us of matrix and vector work");
     EXPECT_EQ(text.find("GEMM"), std::string::npos) << text;
   }
 }
@@ -177,16 +177,16 @@ TEST(Why, TheVerdictLeavesItToTheBaselineUnlessSomethingIsSurelyFaster) {
         vendor ? fmt::format("Leave it to {}: ", workload->baseline) : std::string("It does not pay: ");
     EXPECT_EQ(
         says(120e3, 20e3, 0.05),
-        fmt::format("{0}{1} takes 100.0 us, {2}, the best of the other patterns, 120.0 us; the critical "
-                    "path of {2} has 20.0 us of contention more.",
+        fmt::format("{0}{1} takes 100.0 us, {2}, the best of the other patterns, 120.0 us; {2} adds 20.0 us "
+                    "of contention on its critical path.",
                     leave, workload->baseline, own->name));
     EXPECT_TRUE(says(98e3, 0, 0.05).starts_with("It is a tie: "));
     EXPECT_EQ(says(98e3, 0, 0.05).ends_with(fmt::format("Leave it to {}.", workload->baseline)), vendor);
-    EXPECT_EQ(says(80e3, 0, 0.05), fmt::format("It pays: {} takes 80.0 us, {} 100.0 us (1.25 times); "
-                                               "nine of ten such ratios were within 5 %.",
+    EXPECT_EQ(says(80e3, 0, 0.05), fmt::format("It pays: {} takes 80.0 us, {} 100.0 us (1.25 times); the "
+                                               "prediction band of the ratio is 5 %.",
                                                own->name, workload->baseline));
     EXPECT_TRUE(says(98e3, 0, 0).starts_with("It may pay: "));
-    expect_says(says(98e3, 0, 0), "How far such predictions are off is not known.");
+    expect_says(says(98e3, 0, 0), "The prediction band is unknown.");
     EXPECT_TRUE(says(80e3, 0, 0.05, false).starts_with("It may pay: "));
     expect_says(says(80e3, 0, 0.05, false), "Nothing comparable was measured.");
     EXPECT_TRUE(says(101e3, 0, 0).starts_with(leave));

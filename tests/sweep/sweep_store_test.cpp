@@ -160,7 +160,7 @@ TEST_F(SweepStores, FilesThatWillNotDoAreRefusedAndStayAsTheyAre) {
     return refusal_of([&] { SweepStore(path(name), access); });
   };
   std::ofstream(path("text")) << std::string(5000, 'x');
-  EXPECT_NE(opened("text", SweepAccess::write).find("no database"), std::string::npos);
+  EXPECT_NE(opened("text", SweepAccess::write).find("not a database"), std::string::npos);
   EXPECT_EQ(std::filesystem::file_size(path("text")), 5000u);
   EXPECT_NE(opened("none", SweepAccess::read).find("no such file"), std::string::npos);
   EXPECT_NE(opened("none/a.db", SweepAccess::write).find("cannot be opened"), std::string::npos);

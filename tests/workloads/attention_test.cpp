@@ -171,7 +171,7 @@ TEST(AttentionWorkload, RefusesWhatCannotBe) {
       [] {
         attention_of({{"context", 64}, {"q_heads", 12}, {"kv_heads", 8}});
       },
-      "q_heads = 12 is no multiple of kv_heads = 8");
+      "q_heads = 12 is not a multiple of kv_heads = 8");
   refuses(
       [&] {
         schedule_of(attention_of({{"context", 64}, {"q_heads", 12}}), machine, "swizzled-head-first");

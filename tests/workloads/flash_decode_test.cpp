@@ -139,7 +139,8 @@ std::string decode_refusal(const Decode& decode, const Given& given = {}) {
 
 TEST(FlashDecode, RefusesWhatCannotBe) {
   EXPECT_EQ(decode_refusal({.heads = 6, .kv_heads = 4}),
-            "test: q_heads = 6 is no multiple of kv_heads = 4; each head of keys serves as many query heads");
+            "test: q_heads = 6 is not a multiple of kv_heads = 4; each head of keys serves as many query "
+            "heads");
   EXPECT_EQ(decode_refusal({.batch = 1024, .heads = 96, .kv_heads = 12}),
             "test: batch = 1024 times q_heads = 96 are more than 65536 heads in all");
   EXPECT_EQ(decode_refusal({.batch = 1024, .keys = 1048577, .gpus = 1}).substr(0, 40),

@@ -305,7 +305,8 @@ TEST(PagedAttention, RefusesWhatCannotBe) {
   EXPECT_EQ(paged_refusal({.heads = 64, .kv_heads = 2}, {{"block_m", 16}}, "flexible-tile"),
             "block_m = 16 rows cannot hold the 32 query heads that share a head of keys");
   EXPECT_EQ(paged_refusal({.heads = 6, .kv_heads = 4}),
-            "test: q_heads = 6 is no multiple of kv_heads = 4; each head of keys serves as many query heads");
+            "test: q_heads = 6 is not a multiple of kv_heads = 4; each head of keys serves as many query "
+            "heads");
   EXPECT_EQ(paged_refusal({.groups = {{1, 1, 1 << 20}}, .depth = 512, .page = 1024}).substr(0, 5), "page:");
 }
 

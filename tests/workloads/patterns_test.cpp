@@ -65,9 +65,8 @@ TEST(Patterns, AreFiveWithTheLibraryFirst) {
 
 TEST(FindPattern, OffersTheNearestNameAndListsAll) {
   EXPECT_EQ(message_of([] { find_pattern(gemm_all_scatter(), "fused-sequental", "--pattern"); }),
-            "--pattern: there is no pattern 'fused-sequental', did you mean 'fused-sequential'?; the "
-            "patterns are library, "
-            "bulk-synchronous, producer-consumer, fused-sequential, workgroup-specialised");
+            "--pattern: unknown pattern 'fused-sequental', did you mean 'fused-sequential'?; the patterns "
+            "are library, bulk-synchronous, producer-consumer, fused-sequential, workgroup-specialised");
 }
 
 TEST(TileCounts, AreThoseOfThePapersShapesAndTiles) {

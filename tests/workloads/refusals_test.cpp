@@ -63,7 +63,7 @@ TEST(Refusals, CoverTilesAndWavesThatNoKernelHas) {
   chunks_of_nothing.xcd_remap = false;
   chunks_of_nothing.xcd_chunk = 4;
   EXPECT_EQ(refusal(chunks_of_nothing),
-            "xcd_chunk: 4 says nothing without xcd_remap; leave one of the two out");
+            "xcd_chunk: 4 has no effect without xcd_remap; leave one of the two out");
 }
 
 TEST(Refusals, CoverMoreComputeUnitsThanThereAre) {

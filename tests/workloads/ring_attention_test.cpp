@@ -144,7 +144,8 @@ TEST(RingAttention, RefusesWhatCannotBe) {
   EXPECT_EQ(ring_refusal({.context = 3, .gpus = 4}),
             "test: context = 3 is less than a token for each of 4 GPUs");
   EXPECT_EQ(ring_refusal({.heads = 6, .kv_heads = 4}),
-            "test: q_heads = 6 is no multiple of kv_heads = 4; each head of keys serves as many query heads");
+            "test: q_heads = 6 is not a multiple of kv_heads = 4; each head of keys serves as many query "
+            "heads");
   EXPECT_EQ(ring_refusal({.heads = 128, .kv_heads = 128, .depth = 128, .batch = 65}),
             "test: batch = 65 times q_heads = 128 times head_dim = 128 are more than 1048576 columns");
   EXPECT_EQ(ring_refusal({}, {{"transport", 1}, {"route", 0}}).substr(0, 6), "route:");

@@ -61,8 +61,8 @@ TEST(ExpertHistogram, RefusesWithFileAndLine) {
     return refusal_by([&] { parse_expert_histogram(text, "h.csv"); });
   };
   EXPECT_THAT(refusal("# none\n"), HasSubstr("h.csv: there is no number in it"));
-  EXPECT_THAT(refusal("1,2\n3,-4\n"), HasSubstr("h.csv:2: '-4' is no number of tokens"));
-  EXPECT_THAT(refusal("1,2,\n"), HasSubstr("h.csv:1: '' is no number"));
+  EXPECT_THAT(refusal("1,2\n3,-4\n"), HasSubstr("h.csv:2: '-4' is not a number of tokens"));
+  EXPECT_THAT(refusal("1,2,\n"), HasSubstr("h.csv:1: '' is not a number"));
   EXPECT_THAT(refusal("1,2\n#\n3\n"), HasSubstr("h.csv:3: 1 numbers where h.csv:1 has 2"));
   EXPECT_THAT(refusal("0,0\n"), HasSubstr("h.csv:1: no expert gets a token"));
   EXPECT_THAT(refusal("[[1,2],[3,\"x\"]]"), HasSubstr("h.csv: [1][1]: \"x\" is not allowed"));
@@ -137,8 +137,8 @@ TEST(RoutingByHistogram, RefusesWhatNoRouterDoes) {
   EXPECT_EQ(refusal("1,1,1,1", {}), "accepted");
   EXPECT_THAT(refusal("1,3,1", {}), HasSubstr("h.csv:1: expert 1 has 3 of all choices"));
   EXPECT_THAT(refusal("1,1\n1,1\n1,1", {}), HasSubstr("h.csv:3: 3 of 2 GPUs"));
-  EXPECT_THAT(refusal("1,1,1", {{"experts", 4}}), HasSubstr("experts goes not with the histogram"));
-  EXPECT_THAT(refusal("1,1,1", {{"routing", 2}}), HasSubstr("routing goes not with the histogram"));
+  EXPECT_THAT(refusal("1,1,1", {{"experts", 4}}), HasSubstr("experts contradicts the histogram"));
+  EXPECT_THAT(refusal("1,1,1", {{"routing", 2}}), HasSubstr("routing contradicts the histogram"));
   EXPECT_THAT(refusal("1,1,1", {{"top_k", 4}}), HasSubstr("more than there are experts (3)"));
 }
 

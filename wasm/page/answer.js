@@ -83,7 +83,7 @@ function headline(answer) {
   if (!first) return 'No pattern can be built for this.';
   const tied = answer.candidates.filter((one) => one.tie_with_rank === 1).length;
   const beside = first.speedup === null ? '' : `, ${first.speedup.toFixed(2)} times as fast as the baseline`;
-  const tie = tied > 1 ? ` The first ${tied} differ by less than the model is off.` : '';
+  const tie = tied > 1 ? ` The first ${tied} differ by less than the prediction band.` : '';
   return `${first.pattern} takes ${timeText(first.time_us)}${beside}.${tie}`;
 }
 

@@ -183,7 +183,7 @@ export function machineSection(data) {
           { title: 'value', numeric: true, cell: (row) => row.value },
           { title: 'unit', cell: (row) => row.unit },
           { title: 'how', cell: (row) => row.how },
-          { title: 'source, or reason of an assumption', wide: true, cell: (row) => row.source },
+          { title: 'source, or reason for an assumption', wide: true, cell: (row) => row.source },
         ], machine.parameters)));
   }));
 }

@@ -74,7 +74,7 @@ std::string describe_taken_option(const CLI::App& command) {
       for (const std::string& value : option->results()) {
         if (value.size() < 2 || value.front() != '-' || command.get_option_no_throw(value) == nullptr)
           continue;
-        return fmt::format("{}: '{}' is an option and no value; give one before it", option->get_name(),
+        return fmt::format("{}: '{}' is an option, not a value; give a value before it", option->get_name(),
                            value);
       }
     }

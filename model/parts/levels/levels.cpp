@@ -92,9 +92,8 @@ void require_room(const Gpu& gpu, const Levels& levels) {
   const RegisterUse& use = levels.registers;
   if (use.total() <= available) return;
   throw UserError(
-      fmt::format("{}: a thread takes {} registers ({} accumulators, {} fragments, {} on their way to LDS, "
-                  "{} others), and "
-                  "has {:.0f}; use a smaller tile_m, tile_n or tile_k, or other waves",
+      fmt::format("{}: a thread needs {} registers ({} accumulators, {} fragments, {} in flight to LDS, {} "
+                  "others), and has {:.0f}; use a smaller tile_m, tile_n or tile_k, or other waves",
                   tile_text(gpu, levels), use.total(), use.accumulators, use.fragments, use.in_flight,
                   use.others, available));
 }
@@ -116,7 +115,7 @@ Levels begin(const Gpu& gpu, DType dtype, const MatmulTile& tile) {
   levels.waves_in_group = known.empty() ? 1 : known.front().waves;
   if (tile.waves % levels.waves_in_group != 0) {
     throw UserError(
-        fmt::format("waves: {} is no multiple of {}; the matrix instructions of {} take whole groups",
+        fmt::format("waves: {} is not a multiple of {}; the matrix instructions of {} take whole groups",
                     tile.waves, levels.waves_in_group, gpu.name));
   }
   return levels;

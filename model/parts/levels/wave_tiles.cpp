@@ -51,7 +51,7 @@ WaveTiles attention_wave_tiles(std::int32_t queries, std::int32_t keys, std::int
   TRITAX_ASSERT(queries > 0 && keys > 0 && d > 0 && waves > 0, "a tile and waves for it");
   if (queries % waves != 0 || keys % waves != 0) {
     throw UserError(fmt::format(
-        "waves: {} is no divisor of {} queries and {} keys, which the rule of arXiv:2503.14985 asks for",
+        "waves: {} is not a divisor of {} queries and {} keys, which the rule of arXiv:2503.14985 asks for",
         waves, queries, keys));
   }
   return {TileLoop::attention, waves, 1, 1, queries / waves, keys, d};

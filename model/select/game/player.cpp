@@ -20,9 +20,9 @@ constexpr std::int64_t kStuckAfter = 100'000;  // masked proposals in turn
 constexpr std::int32_t kFarthest = 4;          // moves pass up to 2^4 neighbours
 
 const std::array<Player, 4> kPlayers{{
-    {.name = "greedy", .summary = "of 16 moves the best, as long as it gains", .play = play_greedily},
+    {.name = "greedy", .summary = "the best of 16 moves, while it gains", .play = play_greedily},
     {.name = "anneal",
-     .summary = "simulated annealing: takes losses too, ever smaller ones",
+     .summary = "simulated annealing: also accepts losses, smaller and smaller ones",
      .play = play_annealing},
     {.name = "evolve",
      .summary = "evolution: 16 lists of up to 32 moves, crossed and changed",

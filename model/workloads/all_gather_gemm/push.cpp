@@ -115,7 +115,7 @@ Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const 
   if (push_stalls(problem, machine, knobs)) {
     throw UserError(fmt::format(
         "gemm_cus, comm_cus: some of {} workgroups that send would wait for a compute unit of {} until some "
-        "of {} that multiply end, which wait for what is sent; beside {} there is room for {}: give fewer of "
+        "of {} that multiply end, and these wait for the data; beside {} there is room for {}: give fewer of "
         "either",
         split.comm, machine.gpu.name, split.gemm, split.gemm, workgroups_beside(machine.gpu, split.gemm)));
   }

@@ -30,7 +30,7 @@ const std::array<Spec, 6> kFields{{
     size_field("k", "-K", "columns of A, rows of B"),
     dtype_field(DType::fp16, "element type of A, B and C"),
     {.name = "sharding",
-     .help = "what of A a GPU has: some of its rows, or all rows over a range of K",
+     .help = "part of A per GPU: some rows, or all rows over a range of K",
      .kind = ValueKind::name,
      .names = kShardingNames},
     gpus_field(),
@@ -45,26 +45,25 @@ const std::array<Spec, 22> kKnobs{{
     sharing_knob("sharing"),
     sharing_knob("k_split"),
     {.name = "k_steps",
-     .help = "K steps of a block, which is fetched or sent as one and has one flag",
+     .help = "K steps per block; a block is fetched or sent as one and has one flag",
      .high = kMaxSteps,
      .usual = {16},
      .varies_by_doubling = true,
-     .shown = "{} K steps a block"},
+     .shown = "{} K steps per block"},
     {.name = "stages",
-     .help = "parts of the rows of C tiles; each is fetched and multiplied in turn",
+     .help = "parts of the rows of C tiles, fetched and multiplied in turn",
      .high = kMaxStages,
      .usual = {4},
      .varies_by_doubling = true,
      .shown = "{} stages"},
     {.name = "chunks",
-     .help =
-         "pieces into which copy engines cut the slice of a peer; a kernel multiplies a piece of each peer",
+     .help = "pieces per peer slice for copy engines; each kernel multiplies one piece of every peer",
      .high = kMaxChunks,
      .usual = {2},
      .varies_by_doubling = true,
      .shown = "{} chunks"},
     {.name = "first_fetchers",
-     .help = "workgroups that fetch for the first stage; left out: as for the others",
+     .help = "workgroups that fetch for the first stage; left out: as for the other stages",
      .high = kMaxFetchers,
      .shown = "{} fetchers first",
      .not_shown = 0},
@@ -100,7 +99,7 @@ void check_size(const AllGatherGemm& gemm, const GatherKnobs& knobs) {
   if (operations <= kMaxOperations) return;
   throw UserError(
       fmt::format("tile, k_steps: {:.0f} tiles per GPU and {:.0f} blocks of K are too many to schedule (over "
-                  "{:.0f} tile operations); use larger tiles or more K steps a block",
+                  "{:.0f} tile operations); use larger tiles or more K steps per block",
                   tiles, blocks, kMaxOperations));
 }
 
@@ -158,23 +157,25 @@ const std::array<Pattern, 6> kPatterns{{
      .knobs = kBulkKnobs,
      .build = build_checked<build_bulk_synchronous>},
     {.name = "pull",
-     .summary = "one kernel; every workgroup fetches what its tile needs, a block ahead of the product",
+     .summary = "one kernel; every workgroup fetches the operands of its tile, one block ahead of the "
+                "product",
      .knobs = kPullKnobs,
      .build = build_checked<build_pull>},
     {.name = "push",
-     .summary = "a kernel sends the own part of A to all peers, a GEMM beside it waits block by block",
+     .summary = "one kernel sends its part of A to all peers; a GEMM kernel beside it waits block by block",
      .knobs = kPushKnobs,
      .build = build_checked<build_push>,
      .roles = Roles::in_two_kernels},
     {.name = "staged-fetchers",
      .summary =
-         "one kernel, dispatched in order: in every stage some fetch blocks, a workgroup per tile waits "
-         "for them",
+         "one kernel, dispatched in order: in every stage some workgroups fetch blocks, and one workgroup "
+         "per tile waits for them",
      .knobs = kStagedKnobs,
      .build = build_checked<build_staged_fetchers>},
     {.name = "copy-engine",
      .summary =
-         "copy engines fetch the peers' parts of A in pieces, a GEMM kernel a piece follows their events",
+         "copy engines fetch the peers' parts of A in pieces; one GEMM kernel per piece waits for their "
+         "events",
      .knobs = kCopyEngineKnobs,
      .build = build_checked<build_copy_engine>},
 }};
@@ -307,7 +308,7 @@ const Workload& all_gather_gemm() {
   static const Workload workload{
       .name = "all-gather-gemm",
       .title = "All-gather + GEMM",
-      .summary = "C = A·B, A sharded over the GPUs by rows or along K, B own on every GPU",
+      .summary = "C = A·B, A sharded over the GPUs by rows or along K, another B on every GPU",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

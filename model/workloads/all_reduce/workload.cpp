@@ -20,7 +20,7 @@ namespace tritax {
 namespace {
 
 const std::array<Spec, 4> kFields =
-    collective_fields("rows of the matrix of every GPU", "columns of the matrix", 1);
+    collective_fields("rows of every GPU's matrix", "columns of the matrix", 1);
 
 const std::array<Spec, 12> kKnobs{{
     collective_knob("comm_tile"),
@@ -81,16 +81,17 @@ const std::array<Pattern, 4> kPatterns{{
      .build = build_library,
      .vendor = true},
     {.name = "one-shot",
-     .summary = "every GPU adds up everything itself, from slots or from its peers",
+     .summary = "every GPU adds up all matrices itself, from slots or from its peers",
      .knobs = kShotKnobs,
      .build = build_one_shot},
     {.name = "two-shot",
      .summary =
-         "pieces go into slots of their owner, or it loads them; it adds them up and stores the sum to all",
+         "pieces go into slots of their owner, or the owner loads them; the owner adds them up and stores "
+         "the sum to all",
      .knobs = kShotKnobs,
      .build = build_two_shot},
     {.name = "ring",
-     .summary = "every piece goes around all GPUs, the last of which stores the sum to all",
+     .summary = "every piece goes around all GPUs, and the last one stores the sum to all",
      .knobs = kRingKnobs,
      .build = build_ring},
 }};
@@ -111,7 +112,7 @@ const Workload& all_reduce() {
   static const Workload workload{
       .name = "all-reduce",
       .title = "All-reduce",
-      .summary = "every GPU has a matrix, and ends with the sum of all",
+      .summary = "every GPU has a matrix and gets the sum of all matrices",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

@@ -103,7 +103,7 @@ const Workload& all_reduce_norm() {
       .name = "all-reduce-norm",
       .title = "All-reduce + RMSNorm",
       .summary =
-          "every GPU has a matrix, and ends with the sum of all and a residual, and its normalised rows",
+          "every GPU has a matrix and gets the sum of all matrices plus a residual, and the normalised rows",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

@@ -23,8 +23,8 @@ namespace tritax {
 
 namespace {
 
-const std::array<Spec, 4> kFields = collective_fields(
-    "rows of the matrix of every GPU, of which each gets its part", "columns of the matrix", 1);
+const std::array<Spec, 4> kFields =
+    collective_fields("rows of every GPU's matrix; each GPU gets its part", "columns of the matrix", 1);
 
 const std::array<Spec, 10> kKnobs{{
     collective_knob("comm_tile"),
@@ -224,7 +224,7 @@ const std::array<Pattern, 3> kPatterns{{
      .build = build_library,
      .vendor = true},
     {.name = "direct",
-     .summary = "workgroups copy pieces of the blocks straight to their place, or fetch them",
+     .summary = "workgroups copy pieces of the blocks directly to their place, or fetch them",
      .knobs = kDirectKnobs,
      .build = build_direct},
     {.name = "copy-engine",

@@ -74,11 +74,11 @@ const std::array<Pattern, 3> kPatterns{{
      .build = build_library,
      .vendor = true},
     {.name = "direct",
-     .summary = "GPU 0 stores every piece to all others, or each of them loads it there",
+     .summary = "GPU 0 stores every piece to all others, or each of them loads it from GPU 0",
      .knobs = kDirectKnobs,
      .build = build_direct},
     {.name = "scatter-gather",
-     .summary = "GPU 0 sends every piece to one of the others, who stores it to the rest",
+     .summary = "GPU 0 sends every piece to one other GPU, which stores it to the rest",
      .knobs = kScatterKnobs,
      .build = build_scatter_gather},
 }};
@@ -105,7 +105,7 @@ const Workload& broadcast() {
   static const Workload workload{
       .name = "broadcast",
       .title = "Broadcast",
-      .summary = "every GPU ends with the matrix that GPU 0 has",
+      .summary = "every GPU gets the matrix of GPU 0",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

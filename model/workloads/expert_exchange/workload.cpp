@@ -19,10 +19,10 @@ constexpr std::int64_t kMaxHidden = 65536;
 const std::array<Spec, 13> kFields{{
     routing_field("tokens"),
     {.name = "step",
-     .help = "tokens to their experts' GPUs, or the sum of what comes back",
+     .help = "tokens to the GPUs of their experts, or the sum of the returned results",
      .kind = ValueKind::name,
      .names = kExpertStepNames},
-    {.name = "hidden", .help = "elements of a token", .high = kMaxHidden, .usual = {7168}},
+    {.name = "hidden", .help = "elements per token", .high = kMaxHidden, .usual = {7168}},
     routing_field("experts"),
     routing_field("top_k"),
     routing_field("routing"),
@@ -66,7 +66,7 @@ const std::array<Pattern, 2> kPatterns{{
      .knobs = kLibraryKnobs,
      .build = build_checked<build_expert_library>},
     {.name = "direct",
-     .summary = "workgroups copy or add rows straight from where they are to where they belong",
+     .summary = "workgroups copy or add rows directly from source to destination",
      .knobs = kDirectKnobs,
      .build = build_checked<build_expert_direct>},
 }};
@@ -105,7 +105,7 @@ const Workload& expert_exchange() {
   static const Workload workload{
       .name = "expert-exchange",
       .title = "Expert exchange",
-      .summary = "tokens go to the GPUs of the experts that they are routed to, or results come back, alone",
+      .summary = "tokens go to the GPUs of their experts, or results come back, without products",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

@@ -23,8 +23,9 @@ namespace {
 const std::array<Spec, 5> kFields{{
     size_field("m", "-M", "rows of A and C: tokens"),
     size_field("n", "-N", "columns of B and C: the hidden size"),
-    size_field("k", "-K", "columns of A and rows of B of all GPUs together"),
-    dtype_field(DType::bf16, "element type of A and B; of C, residual and weights too, but bf16 for fp8"),
+    size_field("k", "-K", "columns of A and rows of B, over all GPUs"),
+    dtype_field(DType::bf16,
+                "element type of A, B, C, residual and weights; with fp8, C, residual and weights are bf16"),
     gpus_field(),
 }};
 
@@ -144,7 +145,7 @@ const std::array<Pattern, 3> kPatterns{{
      .vendor = true,
      .own_choice = library_choice},
     {.name = "one-shot",
-     .summary = "a GEMM kernel, then one in which every GPU adds up all rows itself and normalises them",
+     .summary = "a GEMM kernel, then a kernel that adds up all rows on every GPU and normalises them",
      .knobs = kOneShotKnobs,
      .build = build_one_shot},
     {.name = "fused",
@@ -183,8 +184,8 @@ const Workload& gemm_all_reduce_norm() {
       .name = "gemm-all-reduce-norm",
       .title = "GEMM + all-reduce + RMSNorm",
       .summary =
-          "A and B split along K over the GPUs; every GPU ends with the summed product and a residual, and "
-          "its normalised rows",
+          "A and B split along K over the GPUs; every GPU gets the summed product plus a residual, and the "
+          "normalised rows",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

@@ -31,8 +31,8 @@ void check_size(const GemmAllScatter& gemm, const GemmKnobs& knobs) {
   const double operations = 3 * tiles + (items + tiles) * gemm.gpus;
   if (operations > kMaxOperations) {
     throw UserError(fmt::format(
-        "tile_m, tile_n, comm_tile_m, comm_tile_n: {}x{} tiles cut this problem into {:.0f} tiles "
-        "a GPU, too many to schedule (over {:.0f} tile operations); use larger tiles",
+        "tile_m, tile_n, comm_tile_m, comm_tile_n: {}x{} tiles cut this problem into {:.0f} tiles per GPU, "
+        "too many to schedule (over {:.0f} tile operations); use larger tiles",
         knobs.tile_m, knobs.tile_n, tiles / gemm.gpus, kMaxOperations));
   }
 }
@@ -86,16 +86,16 @@ const std::array<Pattern, 5> kPatterns{{
      .knobs = kBulkSynchronous,
      .build = build_checked<build_bulk_synchronous>},
     {.name = "producer-consumer",
-     .summary = "GEMM and scatter kernels side by side on two streams, one lock a tile",
+     .summary = "GEMM and scatter kernels side by side on two streams, one lock per tile",
      .knobs = kSplit,
      .build = build_checked<build_producer_consumer>,
      .roles = Roles::in_two_kernels},
     {.name = "fused-sequential",
-     .summary = "one kernel; every workgroup stores its tile to all ranks out of registers",
+     .summary = "one kernel; every workgroup stores its tile from registers to all ranks",
      .knobs = kFused,
      .build = build_checked<build_fused_sequential>},
     {.name = "workgroup-specialised",
-     .summary = "one kernel; some workgroups compute, the others send, one lock a tile",
+     .summary = "one kernel; some workgroups compute, the others send, one lock per tile",
      .knobs = kSplit,
      .build = build_checked<build_workgroup_specialised>,
      .roles = Roles::in_one_kernel},

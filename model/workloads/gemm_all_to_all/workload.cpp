@@ -21,8 +21,8 @@ namespace {
 constexpr std::int64_t kMaxChunks = 1024;
 
 const std::array<Spec, 5> kFields{{
-    size_field("m", "-M", "rows of A and C, of all GPUs together"),
-    size_field("n", "-N", "columns of B and C, of all GPUs together"),
+    size_field("m", "-M", "rows of A and C, over all GPUs"),
+    size_field("n", "-N", "columns of B and C, over all GPUs"),
     size_field("k", "-K", "columns of A and rows of B"),
     dtype_field(DType::fp16, "element type of A, B and C"),
     gpus_field(),
@@ -36,7 +36,7 @@ const std::array<Spec, 18> kKnobs{{
     gemm_knob("gemm_cus"),
     gemm_knob("comm_cus"),
     {.name = "chunks",
-     .help = "pieces of a GPU's rows; a GEMM kernel computes one while the one before is sent",
+     .help = "pieces of a GPU's rows; a GEMM kernel computes one piece while the previous one is sent",
      .high = kMaxChunks,
      .usual = {2},
      .varies_by_doubling = true,
@@ -131,16 +131,16 @@ const std::array<Pattern, 4> kPatterns{{
      .vendor = true,
      .own_choice = library_choice},
     {.name = "fused-stores",
-     .summary = "one kernel; every workgroup stores its tile straight to the owner out of registers",
+     .summary = "one kernel; every workgroup stores its tile from registers directly to the owner",
      .knobs = kFusedKnobs,
      .build = build_checked<build_exchange_fused>},
     {.name = "chunked",
-     .summary = "a GEMM kernel a piece of the rows, beside it a kernel that sends the piece before",
+     .summary = "one GEMM kernel per piece of the rows, beside a kernel that sends the previous piece",
      .knobs = kChunkedKnobs,
      .build = build_checked<build_exchange_chunked>,
      .roles = Roles::in_two_kernels},
     {.name = "copy-engine",
-     .summary = "a GEMM kernel a piece of the rows, and copy engines send the pieces behind them",
+     .summary = "one GEMM kernel per piece of the rows; copy engines send the finished pieces",
      .knobs = kCopyEngineKnobs,
      .build = build_checked<build_exchange_copy_engine>},
 }};
@@ -192,7 +192,7 @@ const Workload& gemm_all_to_all() {
   static const Workload workload{
       .name = "gemm-all-to-all",
       .title = "GEMM + all-to-all",
-      .summary = "C = A·B, A sharded by rows over the GPUs; every GPU ends with all rows of its columns of C",
+      .summary = "C = A·B, A sharded by rows over the GPUs; every GPU gets all rows of its columns of C",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

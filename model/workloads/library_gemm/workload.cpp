@@ -110,47 +110,46 @@ const std::array<Spec, 12> kFields{{
     size_field("k", "-K", "columns of A, rows of B"),
     dtype_field(DType::bf16, "element type of A, B and C", kDTypeNames),
     {.name = "binding",
-     .help = "called from Python through a thin binding of one kernel",
+     .help = "Python calls the GEMM through a thin binding of one kernel",
      .kind = ValueKind::boolean},
     {.name = "framework",
-     .help = "called through a framework such as PyTorch (default: unless it is called through a binding)",
+     .help = "a framework such as PyTorch calls the GEMM (default: unless a binding does)",
      .kind = ValueKind::boolean,
      .usual = {kUnless}},
     {.name = "tile",
-     .help = "of a library with one kernel, for example 256x256x64; otherwise the vendor's library picks",
+     .help = "tile of a library with one kernel, for example 256x256x64; otherwise the vendor's library "
+             "picks",
      .high = kMaxEdge,
      .parts = {"m", "n", "k"}},
-    {.name = "waves", .help = "of the tile", .high = kMostWaves, .usual = {8}},
+    {.name = "waves", .help = "waves of the tile", .high = kMostWaves, .usual = {8}},
     {.name = "producers",
-     .help = "further waves, which only bring operands into LDS; those of the tile then only multiply",
+     .help = "extra waves that only load operands into LDS; the waves of the tile then only multiply",
      .low = 0,
      .high = kMostWaves},
     {.name = "group_m",
-     .help = "row tiles of a group in the grid order of a library with one kernel",
+     .help = "row tiles per group in the grid order of a library with one kernel",
      .high = kMaxEdge,
      .usual = {GemmKnobs{}.group_m}},
     {.name = "xcd_remap",
-     .help = "every die gets a contiguous range of its tiles",
+     .help = "each XCD gets a contiguous range of tiles",
      .kind = ValueKind::boolean,
      .usual = {1}},
     {.name = "xcd_chunk",
-     .help = "tiles of a chunk that dies get in turn; left out: every die its whole share at once",
+     .help = "tiles per chunk that XCDs get in turn; left out: one chunk per XCD",
      .high = kMostTiles},
 }};
 
 void complete(Problem& problem, const FieldPlace& place) {
   if (problem["framework"] == kUnless) problem.values.assume("framework", problem["binding"] == 0 ? 1 : 0);
   if (problem["binding"] != 0 && problem["framework"] != 0) {
-    throw UserError(fmt::format(
-        "{}: binding = true and framework = true; a GEMM is called through one of them", place("binding")));
+    throw UserError(
+        fmt::format("{}: binding = true and framework = true; give only one of them", place("binding")));
   }
   if (problem["tile_m"] != 0) return;
   for (const std::string_view field : {"waves", "producers", "group_m", "xcd_remap", "xcd_chunk"}) {
     if (!problem.values.given(field)) continue;
     throw UserError(
-        fmt::format("{}: {} belongs to a kernel with a 'tile', and there is none; the vendor's "
-                    "library decides it itself",
-                    place(field), field));
+        fmt::format("{}: {} needs a 'tile'; without one, the vendor's library decides", place(field), field));
   }
 }
 

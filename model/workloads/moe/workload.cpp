@@ -23,10 +23,10 @@ constexpr std::int64_t kMaxMovers = 1024;
 
 const std::array<Spec, 14> kFields{{
     routing_field("tokens"),
-    {.name = "hidden", .help = "elements of a token", .high = kMaxHidden, .usual = {2048}},
+    {.name = "hidden", .help = "elements per token", .high = kMaxHidden, .usual = {2048}},
     {.name = "ffn", .help = "columns of an expert's first product", .high = kMaxHidden, .usual = {1024}},
     {.name = "gated",
-     .help = "the first product has a gate of as many columns",
+     .help = "the first product has a gate with as many columns",
      .kind = ValueKind::boolean,
      .usual = {1}},
     routing_field("experts"),
@@ -37,7 +37,7 @@ const std::array<Spec, 14> kFields{{
     routing_field("routing_seed"),
     routing_field("capacity"),
     routing_field("block"),
-    dtype_field(DType::bf16, "element type of tokens and weights; results of fp8 are bf16"),
+    dtype_field(DType::bf16, "element type of tokens and weights; fp8 gives bf16 results"),
     gpus_field(),
 }};
 
@@ -46,7 +46,8 @@ const std::array<Spec, 12> kKnobs{{
     gemm_knob("waves"),
     gemm_knob("pipeline"),
     {.name = "transport",
-     .help = "who moves rows: those who have them store them (push), or those who need them load them (pull)",
+     .help = "who moves rows: the GPU that has them stores them (push), or the GPU that needs them loads "
+             "them (pull)",
      .kind = ValueKind::name,
      .names = kTransportNames,
      .shown = "{}",
@@ -86,7 +87,7 @@ const std::array<Pattern, 6> kPatterns{{
      .knobs = kLibraryKnobs,
      .build = build_checked<build_moe_library>},
     {.name = "direct",
-     .summary = "own kernels move rows straight to their expert and back; grouped products between",
+     .summary = "own kernels move rows directly to their expert and back; grouped products between",
      .knobs = kDirectKnobs,
      .build = build_checked<build_moe_direct>},
     {.name = "copy-engine",
@@ -94,12 +95,12 @@ const std::array<Pattern, 6> kPatterns{{
      .knobs = kEngineKnobs,
      .build = build_checked<build_moe_copy_engine>},
     {.name = "fused-dispatch",
-     .summary = "one kernel moves tokens and multiplies those of an expert once they are there",
+     .summary = "one kernel moves tokens and multiplies the tokens of an expert once they arrive",
      .knobs = kDirectKnobs,
      .build = build_checked<build_moe_fused_dispatch>,
      .roles = Roles::in_one_kernel},
     {.name = "fused-combine",
-     .summary = "the second product sends its tiles back as they end, and adds up what comes",
+     .summary = "the second product sends its finished tiles back and adds up incoming ones",
      .knobs = kDirectKnobs,
      .build = build_checked<build_moe_fused_combine>},
     {.name = "fused",
@@ -165,8 +166,7 @@ const Workload& moe() {
   static const Workload workload{
       .name = "moe",
       .title = "Mixture of experts",
-      .summary =
-          "a layer of experts that are shared by the GPUs: tokens to their experts, two products, and back",
+      .summary = "a layer of experts that the GPUs share: tokens go to their experts, two products, and back",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

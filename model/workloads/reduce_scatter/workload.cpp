@@ -19,7 +19,7 @@ namespace tritax {
 namespace {
 
 const std::array<Spec, 4> kFields = collective_fields(
-    "rows of the matrix of every GPU, of which each gets its part", "columns of the matrix", 1);
+    "rows of every GPU's matrix; each GPU gets its part of the sum", "columns of the matrix", 1);
 
 const std::array<Spec, 11> kKnobs{{
     collective_knob("comm_tile"),
@@ -84,11 +84,12 @@ const std::array<Pattern, 3> kPatterns{{
      .build = build_library,
      .vendor = true},
     {.name = "direct",
-     .summary = "every GPU sends pieces into slots of their owner, who adds them up, or loads them itself",
+     .summary = "every GPU sends pieces into slots of their owner, or the owner loads them; the owner adds "
+                "them up",
      .knobs = kDirectKnobs,
      .build = build_direct},
     {.name = "ring",
-     .summary = "every piece goes around all GPUs, each of which adds its own",
+     .summary = "every piece goes around all GPUs, and each GPU adds its own",
      .knobs = kRingKnobs,
      .build = build_ring},
 }};
@@ -117,7 +118,7 @@ const Workload& reduce_scatter() {
   static const Workload workload{
       .name = "reduce-scatter",
       .title = "Reduce-scatter",
-      .summary = "every GPU has a matrix, and ends with its rows of the sum of all",
+      .summary = "every GPU has a matrix and gets its rows of the sum of all matrices",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

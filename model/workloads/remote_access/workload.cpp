@@ -28,22 +28,22 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
 }
 
 const std::array<Pattern, 1> kPatterns{{
-    {.name = "grid", .summary = "one workgroup a block, as in ROCm/iris examples 00 to 05", .build = build},
+    {.name = "grid", .summary = "one workgroup per block, as in ROCm/iris examples 00 to 05", .build = build},
 }};
 
 const std::array<Spec, 5> kFields{{
     {.name = "operation",
-     .help = "what a workgroup does with a block",
+     .help = "operation of a workgroup on a block",
      .kind = ValueKind::name,
      .required = true,
      .names = kRemoteOperationNames},
     {.name = "peers",
-     .help = "GPU 0 with itself, GPU 0 with GPU 1, or every GPU with all its peers at once",
+     .help = "pairs of GPUs: GPU 0 with itself, GPU 0 with GPU 1, or every GPU with all its peers at once",
      .kind = ValueKind::name,
      .required = true,
      .names = kPeersNames},
     {.name = "block_bytes",
-     .help = "bytes of a block",
+     .help = "bytes per block",
      .kind = ValueKind::bytes,
      .low = 4,
      .high = kMaxBlock,
@@ -54,7 +54,7 @@ const std::array<Spec, 5> kFields{{
      .high = kMaxBytes,
      .required = true},
     {.name = "gpus",
-     .help = "how many GPUs take part, where all peers do",
+     .help = "GPUs that take part, with peers = all",
      .low = 2,
      .high = kMaxGpus,
      .counts_gpus = true},

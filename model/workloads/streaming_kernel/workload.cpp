@@ -47,7 +47,7 @@ constexpr std::int64_t kMostStrip = 1024;
 
 const std::array<Spec, 4> kFields{{
     size_field("rows", "--rows", "rows of every matrix: tokens of all sequences"),
-    size_field("cols", "--cols", "columns of a row"),
+    size_field("cols", "--cols", "columns per row"),
     {.name = "operation",
      .help = "add-norm (dropout, residual and layer norm) or rotary (a position embedding)",
      .kind = ValueKind::name,
@@ -57,21 +57,21 @@ const std::array<Spec, 4> kFields{{
 
 const std::array<Spec, 6> kKnobs{{
     {.name = "strip",
-     .help = "rows of a workgroup at a time",
+     .help = "rows per workgroup and step",
      .high = kMostStrip,
      .usual = {4},
      .varies_by_doubling = true,
      .shown = "strips of {}"},
     {.name = "shift",
-     .help = "workgroups by which later kernels are shifted; a multiple of the dies keeps a strip on its die",
+     .help = "shift of later kernels in workgroups; a multiple of the XCDs keeps a strip on its XCD",
      .low = 0,
      .high = kMaxSize,
      .shown = "shifted by {}",
      .not_shown = 0},
     {.name = "heads",
      .help =
-         "of rotary: whether the heads of a strip, which share a table, are one workgroup's (together) or "
-         "of a workgroup each (apart)",
+         "heads of a strip, for rotary: all in one workgroup (together), or one workgroup per head (apart); "
+         "they share a table",
      .kind = ValueKind::name,
      .names = kHeadPlaceNames,
      .shown = "heads {}",
@@ -260,15 +260,15 @@ constexpr std::array<std::string_view, 3> kFusedKnobs{"strip", "heads", "launch"
 
 const std::array<Pattern, 3> kPatterns{{
     {.name = "separate",
-     .summary = "a kernel per step, which writes what the next one reads",
+     .summary = "one kernel per step; each writes the next one's input",
      .knobs = kSeparateKnobs,
      .build = build_separate_streams},
     {.name = "fused",
-     .summary = "one kernel, a workgroup a strip of rows",
+     .summary = "one kernel, one workgroup per strip of rows",
      .knobs = kFusedKnobs,
      .build = build_fused_streams<false>},
     {.name = "persistent",
-     .summary = "one kernel, as many workgroups as are resident at once",
+     .summary = "one kernel with as many workgroups as are resident at once",
      .knobs = kFusedKnobs,
      .build = build_fused_streams<true>},
 }};
@@ -342,8 +342,7 @@ const Workload& streaming_kernel() {
   static const Workload workload{
       .name = "streaming-kernel",
       .title = "Streaming kernel",
-      .summary =
-          "rows in, rows out, as fast as memory gives: dropout, residual and norm, or rotary embedding",
+      .summary = "a kernel bound by memory: dropout, residual and norm, or rotary embedding",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

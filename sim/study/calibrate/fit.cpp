@@ -206,14 +206,14 @@ void settle_poor(const Fit& fit, const LeastSquaresSolution& solution, std::size
                  FittedUnknown& dropped) {
   if (vanishes(fit, solution.values[i], i)) {
     dropped.value = 0;
-    dropped.unknown.remark = "the rows are explained best without it";
+    dropped.unknown.remark = "the rows fit best without it";
   } else if (dropped.unknown.refines) {
     if (!better_without(fit, solution, i)) return;
     dropped.value = 0;
-    dropped.unknown.remark = "the rows are explained better without it than with the value of before";
+    dropped.unknown.remark = "the rows fit better without it than with the old value";
   } else if (dropped.rows.empty()) {
     dropped.value = bound_of(fit, solution, i);
-    if (dropped.value) dropped.unknown.remark = "a bound: with the value of before, rows would take longer";
+    if (dropped.value) dropped.unknown.remark = "a bound: with the old value, rows would take longer";
   }
 }
 

@@ -81,7 +81,7 @@ void add_zip(SweepPlan& plan, const std::vector<SweepKey>& keys) {
     const std::vector<nlohmann::json> values = sweep_values(key);
     if (axis.keys.empty()) axis.rows.resize(values.size());
     if (values.size() != axis.rows.size()) {
-      throw UserError(fmt::format("{}{} values, but {} has {}; what goes side by side has equally many",
+      throw UserError(fmt::format("{}{} values, but {} has {}; keys side by side need equally many",
                                   key.place, values.size(), axis.keys.front(), axis.rows.size()));
     }
     axis.keys.push_back(key.name);

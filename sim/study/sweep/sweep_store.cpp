@@ -52,7 +52,7 @@ std::string reason_of(const SQLite::Exception& error) {
     case SQLITE_CANTOPEN:
       return "it cannot be opened or created; give a file in a folder that can be written";
     case SQLITE_NOTADB:
-      return "it is no database; give one that 'tritax sweep' writes";
+      return "it is not a database; give one that 'tritax sweep' writes";
     case SQLITE_CORRUPT:
       return fmt::format("it is damaged ({}); 'sqlite3 FILE .recover' saves what can be read", error.what());
     case SQLITE_BUSY:
@@ -204,7 +204,7 @@ void SweepStore::add(const std::vector<SweepRow>& rows) {
 SweepMerge SweepStore::merge(const std::string& other) {
   std::error_code ignored;
   if (std::filesystem::equivalent(path_, other, ignored)) {
-    throw UserError(fmt::format("{}: it is what is merged into; leave it out", other));
+    throw UserError(fmt::format("{}: it is the output of the merge; leave it out", other));
   }
   const SweepStore source(other, SweepAccess::read);  // refuses other files, and closes the database again
   return guarded([&] {
