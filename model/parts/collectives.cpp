@@ -233,10 +233,11 @@ std::int32_t moving_kernel(ScheduleBuilder& builder, const Machine& machine, int
   return builder.kernel(std::move(kernel));
 }
 
-void library_program(ScheduleBuilder& builder, int rank, std::int32_t kernel, bool host_barriers) {
+void library_program(ScheduleBuilder& builder, int rank, const std::vector<std::int32_t>& kernels,
+                     bool host_barriers) {
   if (host_barriers) builder.host(rank, HostOpKind::barrier);
   builder.host_work(rank, kCollectiveCall);
-  builder.launch(rank, kernel);
+  for (const std::int32_t kernel : kernels) builder.launch(rank, kernel);
   builder.host(rank, HostOpKind::device_synchronize);
   if (host_barriers) builder.host(rank, HostOpKind::barrier);
 }

@@ -76,7 +76,8 @@ TileIndex piece_size(const GemmKnobs& knobs);
 std::int32_t moving_kernel(ScheduleBuilder& builder, const Machine& machine, int rank, std::string name,
                            const SumKnobs& knobs);
 
-// Host program around the vendor's kernel.
-void library_program(ScheduleBuilder& builder, int rank, std::int32_t kernel, bool host_barriers);
+// Host program around the kernels of a library's call.
+void library_program(ScheduleBuilder& builder, int rank, const std::vector<std::int32_t>& kernels,
+                     bool host_barriers);
 
 }  // namespace tritax

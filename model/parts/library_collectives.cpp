@@ -219,4 +219,15 @@ std::int32_t add_block_copy(ScheduleBuilder& builder, const Machine& machine, co
   return id;
 }
 
+Spec lists_knob() {
+  Spec spec;
+  spec.name = kListsKnob;
+  spec.help = "call the library through a framework with a list of tensors, one per rank, which is copied";
+  spec.kind = ValueKind::boolean;
+  spec.shown = "lists";
+  spec.not_shown = 0;
+  spec.unrecorded = 0;
+  return spec;
+}
+
 }  // namespace tritax

@@ -29,10 +29,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/machine/machine.hpp"
 #include "model/schedule/builder.hpp"
+#include "model/workload/values.hpp"
 
 namespace tritax {
 
@@ -103,5 +105,10 @@ struct BlockCopy {
   std::vector<Rect> places;  // in `to`
 };
 std::int32_t add_block_copy(ScheduleBuilder& builder, const Machine& machine, const BlockCopy& copy);
+
+// Knob of collectives that frameworks also offer for a list of tensors, one per rank: the library works on
+// one tensor, and the framework copies its blocks to or from the list.
+inline constexpr std::string_view kListsKnob = "lists";
+Spec lists_knob();
 
 }  // namespace tritax

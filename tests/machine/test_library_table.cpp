@@ -54,6 +54,33 @@ TEST(LibraryTable, IsSmoothBetweenItsRows) {
   }
 }
 
+constexpr const char* kAttention =
+    "dtype,sequences,queries,keys,heads,kv_heads,head_dim,us,ratio\nbf16,16,1,4096,32,8,128,60,1.2\n";
+
+TEST(AttentionTable, IsRightAtItsRowsAndFadesToTheLaw) {
+  const AttentionTable table("t", kAttention, "t.csv");
+  EXPECT_EQ(table.size(), 1U);
+  EXPECT_TRUE(table.knows(DType::fp16));
+  EXPECT_FALSE(table.knows(DType::fp8));
+  EXPECT_DOUBLE_EQ(table.factor(DType::bf16, {16, 1, 4096, 32, 8, 128}), 1.2);
+  const double at_one_octave = std::exp(std::log(1.2) * 0.25 / 0.30);
+  EXPECT_NEAR(table.factor(DType::bf16, {32, 1, 4096, 32, 8, 128}), at_one_octave, 1e-12);
+  EXPECT_NEAR(table.factor(DType::bf16, {16, 1, 4096, 32, 8, 64}), at_one_octave, 1e-12);
+  EXPECT_DOUBLE_EQ(table.factor(DType::bf16, {16, 4096, 4096, 32, 8, 128}), 1);
+  EXPECT_DOUBLE_EQ(table.factor(DType::fp8, {16, 1, 4096, 32, 8, 128}), 1);
+}
+
+TEST(AttentionTable, RefusesCallsThatCannotBe) {
+  const std::string head = "dtype,sequences,queries,keys,heads,kv_heads,head_dim,us,ratio\n";
+  const auto refused = [&](const char* row) {
+    return refusal([&] { AttentionTable("t", head + row, "t.csv"); });
+  };
+  EXPECT_THAT(refused("bf16,16,2,1,32,8,128,60,1\n"), HasSubstr("t.csv:2"));    // more queries than keys
+  EXPECT_THAT(refused("bf16,16,1,1,32,64,128,60,1\n"), HasSubstr("kv_heads"));  // more than query heads
+  EXPECT_THAT(refused("bf16,1,1,1,1,1,128,60,1\nbf16,1,1,1,1,1,128,60,1\n"), HasSubstr("t.csv:3"));
+  EXPECT_THAT(refused("bf16,1,1,1,1,1,128,60,1000\n"), HasSubstr("ratio"));
+}
+
 TEST(LibraryTable, RefusesWhatIsNoTable) {
   EXPECT_THAT(refusal([] { table_of("dtype,m,n,k,us\nfp16,1,1,1,1\n"); }), HasSubstr("ratio"));
   EXPECT_THAT(refusal([] { table_of("dtype,m,n,k,us,ratio\nfp16,0,1,1,1,1\n"); }), HasSubstr("t.csv:2"));

@@ -1,12 +1,15 @@
 // A GEMM beside an all-gather: every pattern leaves the product and all blocks on every rank, whatever the
 // shape, and the checker finds nothing; what a pattern is said to do, it does.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "model/core/error.hpp"
 #include "model/workloads/gemm_beside_all_gather/patterns.hpp"
 #include "sim/simulate.hpp"
 #include "tests/workloads/partial_sums.hpp"
+#include "tests/workloads/problems.hpp"
 
 namespace tritax {
 namespace {
@@ -54,6 +57,52 @@ RC_GTEST_PROP(GemmBesideAllGather, EveryPatternIsSoundAndRightOnRaggedShapes, ()
     if (!wrong.empty()) RC_LOG() << wrong;
     RC_ASSERT(wrong.empty());
   }
+}
+
+RC_GTEST_PROP(GemmBesideAllGather, LibrariesRunEveryCollectiveBesideAProduct, ()) {
+  Problem asked = beside({between(1, 150), between(1, 150), between(1, 90), between(1, 120), between(1, 120)},
+                         static_cast<DType>(between(0, kCommonDTypeCount - 1)), between(2, 8));
+  Machine machine = find_machine("mi300x-8");
+  machine.gpu.xcds = between(1, 4);
+  machine.gpu.cus_per_xcd = between(2, 7);
+  machine.library.channels = between(1, 9);
+  for (std::size_t collective = 1; collective < kBesideNames.size(); ++collective) {
+    asked.values.give("collective", static_cast<std::int64_t>(collective));
+    for (const char* name : {"library", "library-streams"}) {
+      const Pattern& pattern = find_pattern(gemm_beside_all_gather(), name, "test");
+      const std::string wrong =
+          sums::what_is_wrong(pattern, asked, machine, Values(gemm_beside_all_gather().knobs));
+      if (!wrong.empty()) RC_LOG() << kBesideNames[collective] << " " << wrong;
+      RC_ASSERT(wrong.empty());
+    }
+  }
+}
+
+TEST(GemmBesideAllGather, OwnPatternsOnlyGather) {
+  Problem asked = beside({128, 96, 64, 80, 56}, DType::bf16, 4);
+  asked.values.give("collective", static_cast<std::int64_t>(BesideCollective::all_reduce));
+  const Machine machine = find_machine("mi300x-8");
+  for (const char* name : {"streams", "copy-engine", "work-queues"}) {
+    const Values knobs = sums::small_tiles(gemm_beside_all_gather());
+    try {
+      scheduled(name, asked, machine, knobs);
+      ADD_FAILURE() << name << " was built";
+    } catch (const UserError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr("collective = all-reduce")) << name;
+    }
+  }
+}
+
+// 256 tiles need one round of 304 compute units, but two where channels hold 64.
+TEST(GemmBesideAllGather, ChannelsOfACollectiveHoldComputeUnits) {
+  const Machine machine = find_machine("mi300x-8");
+  Problem asked = beside({4096, 4096, 4096, 4096, 4096}, DType::bf16, 8);
+  asked.values.give("collective", static_cast<std::int64_t>(BesideCollective::all_reduce));
+  const Values knobs(gemm_beside_all_gather().knobs);
+  const Pattern& alone = find_pattern(library_gemm(), "library", "test");
+  const Schedule product = build_schedule(alone, library_gemm_of(4096, 4096, 4096, DType::bf16), machine, {});
+  const double product_us = simulate(product, machine).makespan_ns / 1e3;
+  EXPECT_GT(time_us("library-streams", asked, machine, knobs), 1.6 * product_us);
 }
 
 class BesideDType : public testing::TestWithParam<DType> {};

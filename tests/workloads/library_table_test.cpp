@@ -16,6 +16,7 @@
 #include "model/workload/launching.hpp"
 #include "model/workloads/all_gather_gemm/problem.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
+#include "model/workloads/paged_attention/workload.hpp"
 #include "sim/simulate.hpp"
 #include "tests/workloads/problems.hpp"
 
@@ -25,6 +26,7 @@ namespace {
 Machine by_law(Machine machine) {
   machine.library_tables.clear();
   machine.collective_tables.clear();
+  machine.attention_tables.clear();
   return machine;
 }
 
@@ -139,6 +141,99 @@ TEST(LibraryTables, AreBetterThanTheLawOnCallsThatTheyDoNotHave) {
     };
     EXPECT_LT(median(with), 0.75 * median(without)) << table;
   }
+}
+
+struct AttentionRow {
+  AttentionCall call;
+  DType dtype = DType::bf16;
+  double us = 0;
+
+  Problem problem() const {
+    Problem problem = problem_of(paged_attention());
+    for (const auto& [field, value] : {std::pair{"sequences_count", call.sequences},
+                                       {"sequences_query", call.queries},
+                                       {"sequences_context", call.keys},
+                                       {"q_heads", call.heads},
+                                       {"kv_heads", call.kv_heads},
+                                       {"head_dim", call.depth},
+                                       {"dtype", static_cast<std::int64_t>(dtype)}}) {
+      problem.values.give(field, value);
+    }
+    complete_problem(problem, "test");
+    return problem;
+  }
+  Schedule schedule(const Machine& machine) const {
+    const Problem asked = problem();
+    return build_schedule(find_pattern(paged_attention(), "library", "test"), asked, machine,
+                          resolved_knobs(asked, machine, Values(paged_attention().knobs)));
+  }
+  double off(const Machine& machine) const {
+    return std::abs(kernels_ns(schedule(machine), machine) / 1000 / us - 1);
+  }
+};
+
+// Every `step`th small row of a file.
+std::vector<AttentionRow> attention_rows(const std::string& path, const std::string& columns,
+                                         std::size_t step) {
+  std::vector<AttentionRow> rows;
+  std::size_t line = 0;
+  read_csv(read_csv_file(path, "test"), path, columns, "test", [&](const CsvRow& row) {
+    const auto size = [&](const char* side) { return row.integer(side, 1, std::int64_t{1} << 31); };
+    AttentionRow found{
+        {size("sequences"), size("queries"), size("keys"), size("heads"), size("kv_heads"), size("head_dim")},
+        static_cast<DType>(row.choice("dtype", kDTypeNames)),
+        row.positive("us", "time")};
+    if (line++ % step == 0 && found.us < 2000) rows.push_back(found);
+  });
+  return rows;
+}
+
+TEST(LibraryTables, OfAttentionAreReproducedAndBetterThanTheLaw) {
+  const std::string columns = "dtype,sequences,queries,keys,heads,kv_heads,head_dim,us";
+  for (const char* name : {"h200-8", "h100-8", "b200-8"}) {
+    const Machine machine = find_machine(name);
+    const Machine law = by_law(machine);
+    ASSERT_EQ(machine.attention_tables.size(), 1U) << name;
+    const std::string table = machine.attention_tables.front()->name();
+    const std::string shipped = std::string(TRITAX_SOURCE_DIR) + "/model/machine/library/" + table + ".csv";
+    for (const AttentionRow& row : attention_rows(shipped, columns + ",ratio", 60))
+      EXPECT_LT(row.off(machine), 0.0105) << name << " " << row.us;
+    const std::string left_out = std::string(TRITAX_SOURCE_DIR) + "/scenarios/library/" + table + ".csv";
+    std::vector<double> with, without;
+    for (const AttentionRow& row : attention_rows(left_out, columns, 10)) {
+      with.push_back(row.off(machine));
+      without.push_back(row.off(law));
+    }
+    ASSERT_GE(with.size(), 40U) << table;
+    const auto median = [](std::vector<double>& off) {
+      std::nth_element(off.begin(), off.begin() + static_cast<std::ptrdiff_t>(off.size() / 2), off.end());
+      return off[off.size() / 2];
+    };
+    EXPECT_LT(median(with), 0.75 * median(without)) << table;
+  }
+}
+
+TEST(LibraryTables, OfAttentionLeaveOwnKernelsAlone) {
+  const Machine machine = find_machine("h200-8");
+  AttentionRow row{{16, 1, 2048, 32, 8, 128}, DType::bf16, 1};
+  const Problem problem = row.problem();
+  for (const Pattern& pattern : paged_attention().patterns) {
+    const Values knobs = resolved_knobs(problem, machine, Values(paged_attention().knobs));
+    const Schedule schedule = build_schedule(pattern, problem, machine, knobs);
+    const double with = kernels_ns(schedule, machine), without = kernels_ns(schedule, by_law(machine));
+    EXPECT_EQ(with == without, !pattern.vendor) << pattern.name;
+  }
+}
+
+TEST(LibraryTables, OfAttentionAreLookedUpForSchedulesThatWereWritten) {
+  const Machine machine = find_machine("h200-8");
+  AttentionRow row{{1, 1, 8192, 32, 8, 128}, DType::bf16, 1};
+  const Schedule schedule = row.schedule(machine);
+  ASSERT_EQ(schedule.kernels.size(), 3U);  // prepare, attend, merge
+  const Schedule read = schedule_from_json(schedule_to_json(schedule), "test.json");
+  EXPECT_EQ(read.kernels.at(1).library, schedule.kernels.at(1).library);
+  EXPECT_EQ(read.kernels.at(1).library.kv_heads, 8);
+  EXPECT_EQ(kernels_ns(read, machine), kernels_ns(schedule, machine));
 }
 
 TEST(LibraryTables, LeaveTheLawAloneWhereTheySayNothing) {

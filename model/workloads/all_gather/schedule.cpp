@@ -4,12 +4,13 @@
 
 #include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
+#include "model/parts/library_collectives.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/schedule/builder.hpp"
 
 namespace tritax {
 
-Schedule library_all_gather_schedule(const AllGather& gather, const Machine& machine) {
+Schedule library_all_gather_schedule(const AllGather& gather, const Machine& machine, bool lists) {
   const auto rows = static_cast<std::int32_t>(gather.rows);
   const auto cols = static_cast<std::int32_t>(gather.cols);
   ScheduleBuilder builder("all-gather", gather.gpus);
@@ -20,6 +21,11 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
   const GatherNodes nodes = gather_nodes(builder, machine, gather.gpus, [&](int rank) {
     return Rect{rank * rows, 0, rows, cols};
   });
+  // The tensors of the list lie one below the other.
+  const std::int16_t list =
+      lists ? builder.buffer({"list", gather.dtype, rows * gather.gpus, cols, rows, cols}) : std::int16_t{-1};
+  std::vector<Rect> blocks;
+  for (int rank = 0; rank < gather.gpus; ++rank) blocks.push_back({rank * rows, 0, rows, cols});
   // A rank that passes blocks on must finish this before the senders send again.
   const bool passes_on = nodes.passed >= 0;
   const std::int16_t arrived =
@@ -37,10 +43,13 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
     const std::int32_t kernel = add_library_gather(builder, machine, plan, tell_all);
     builder.host_work(rank, kCollectiveCall);
     builder.launch(rank, kernel);
+    if (lists) {
+      builder.launch(rank, add_block_copy(builder, machine, {rank, gathered, list, blocks, blocks}));
+    }
     builder.host(rank, HostOpKind::device_synchronize);
   }
-  builder.result(gathered);
-  builder.expect_gathered_rows(shard, gathered);
+  builder.result(lists ? list : gathered);
+  builder.expect_gathered_rows(shard, lists ? list : gathered);
   return builder.finish();
 }
 

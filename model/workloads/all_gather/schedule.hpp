@@ -20,8 +20,9 @@ struct AllGather {
   std::int64_t posted_bytes_per_peer = 0;
 };
 
-// A schedule of the vendor's collective kernel.
-Schedule library_all_gather_schedule(const AllGather& gather, const Machine& machine);
+// A schedule of the vendor's collective kernel. `lists`: a framework then copies the blocks to a list of
+// tensors.
+Schedule library_all_gather_schedule(const AllGather& gather, const Machine& machine, bool lists = false);
 
 // A persistent push kernel of knobs.comm_cus workgroups per rank: workgroup p loads tiles p, p + n, … of its
 // shard and stores each tile to all ranks, the own rank included (ROCm/iris iris/ccl all_gather).

@@ -5,6 +5,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/library_collectives.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/all_gather/schedule.hpp"
@@ -52,7 +53,7 @@ void check_posts(const AllGather& gather, const Machine& machine) {
                   machine.name));
 }
 
-Schedule build_library(const Problem& problem, const Machine& machine, const Values&) {
+Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
   const AllGather gather = all_gather_of(problem);
   if (gather.posted_bytes_per_peer > 0) {
     throw UserError(
@@ -60,7 +61,7 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
         "(library.channel_bandwidth)");
   }
   check_memory_of(gather, machine.gpu);
-  return library_all_gather_schedule(gather, machine);
+  return library_all_gather_schedule(gather, machine, values[kListsKnob] != 0);
 }
 
 Schedule build_push(const Problem& problem, const Machine& machine, const Values& values) {
@@ -75,11 +76,13 @@ Schedule build_push(const Problem& problem, const Machine& machine, const Values
   return all_gather_schedule(gather, knobs);
 }
 
+constexpr std::array<std::string_view, 1> kLibraryKnobs{kListsKnob};
 constexpr std::array<std::string_view, 3> kPushKnobs{"comm_tile", "comm_cus", "peer_order"};
 
 const std::array<Pattern, 2> kPatterns{{
     {.name = "library",
      .summary = "the all-gather of the vendor's collective library",
+     .knobs = kLibraryKnobs,
      .build = build_library,
      .vendor = true},
     {.name = "push",
@@ -100,8 +103,8 @@ const std::array<Spec, 5> kFields{{
      .high = kMaxPosted},
 }};
 
-const std::array<Spec, 7> kKnobs{{gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order"),
-                                  form_knob(), call_knob(), kernels_knob(), processes_knob()}};
+const std::array<Spec, 8> kKnobs{{gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order"),
+                                  lists_knob(), form_knob(), call_knob(), kernels_knob(), processes_knob()}};
 
 Work work(const Problem& problem) {
   const AllGather gather = all_gather_of(problem);

@@ -209,7 +209,8 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
       all.blocks.push_back(draft.block_for(to));
       all.places.push_back(draft.slot_of(rank, to));
     }
-    library_program(builder, rank, add_library_all_to_all(builder, machine, all), draft.knobs.host_barriers);
+    library_program(builder, rank, {add_library_all_to_all(builder, machine, all)},
+                    draft.knobs.host_barriers);
   }
   return builder.finish();
 }

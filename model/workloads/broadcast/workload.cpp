@@ -59,7 +59,8 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
   plan.done = builder.flags("done", library_channels(machine) * draft.ranks());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     plan.rank = rank;
-    library_program(builder, rank, add_library_broadcast(builder, machine, plan), draft.knobs.host_barriers);
+    library_program(builder, rank, {add_library_broadcast(builder, machine, plan)},
+                    draft.knobs.host_barriers);
   }
   return builder.finish();
 }

@@ -8,7 +8,9 @@
 // help with the other queue when their own is empty (ROCm/iris iris/concurrent/_kernels.py).
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "model/core/dtype.hpp"
 #include "model/parts/kernels.hpp"
@@ -17,11 +19,17 @@
 
 namespace tritax {
 
+// The collective beside the GEMM. Only the library has all of them.
+enum class BesideCollective : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
+inline constexpr std::array<std::string_view, 4> kBesideNames{"all-gather", "reduce-scatter", "all-reduce",
+                                                              "all-to-all"};
+
 struct GemmBesideAllGather {
   GemmShape gemm;         // the same on every rank
-  std::int64_t rows = 0;  // of a rank's block of X
+  std::int64_t rows = 0;  // of a rank's block of X, or of a rank's matrix
   std::int64_t cols = 0;
   int gpus = 2;
+  BesideCollective collective = BesideCollective::all_gather;
 };
 
 // One builder per pattern; builders expect checked knobs.

@@ -18,12 +18,17 @@ namespace tritax {
 
 namespace {
 
-const std::array<Spec, 7> kFields{{
+const std::array<Spec, 8> kFields{{
     size_field("m", "-M", "rows of A and C of every GPU"),
     size_field("n", "-N", "columns of B and C"),
     size_field("k", "-K", "columns of A and rows of B"),
-    size_field("rows", "--rows", "rows of a GPU's block of what is gathered"),
-    size_field("cols", "--cols", "columns of the block"),
+    size_field("rows", "--rows", "rows of a GPU's block of what is gathered, or of its matrix"),
+    size_field("cols", "--cols", "columns of the same"),
+    {.name = "collective",
+     .help = "the collective beside the GEMM; only the library patterns have others than all-gather",
+     .kind = ValueKind::name,
+     .names = kBesideNames,
+     .unrecorded = static_cast<std::int64_t>(BesideCollective::all_gather)},
     dtype_field(DType::fp16, "element type of all matrices"),
     gpus_field(2),
 }};
@@ -52,7 +57,8 @@ GemmBesideAllGather pair_of(const Problem& problem) {
   return {{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"])},
           problem["rows"],
           problem["cols"],
-          problem.gpus()};
+          problem.gpus(),
+          static_cast<BesideCollective>(problem["collective"])};
 }
 
 double block_bytes(const GemmBesideAllGather& pair) {
@@ -91,12 +97,20 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
   const GemmKnobs knobs = gemm_knobs_of(values);
   check_dtype(pair.gemm.dtype, machine);
   check(knobs, machine.gpu);
+  const bool library = build == in_turn || build == on_two_streams;
+  if (!library && pair.collective != BesideCollective::all_gather) {
+    throw UserError(
+        fmt::format("collective = {}: this pattern only gathers; patterns library and "
+                    "library-streams run it beside a GEMM",
+                    kBesideNames[static_cast<std::size_t>(pair.collective)]));
+  }
   const auto m = static_cast<double>(pair.gemm.m);
   const auto n = static_cast<double>(pair.gemm.n);
   const auto k = static_cast<double>(pair.gemm.k);
+  // Of other collectives: what is sent, slots or what arrives, and the sum.
+  const double blocks = pair.collective == BesideCollective::all_gather ? pair.gpus + 1 : 3;
   check_memory("this problem",
-               (m * k + k * n + m * n) * bytes_of(pair.gemm.dtype) + block_bytes(pair) * (pair.gpus + 1),
-               machine.gpu);
+               (m * k + k * n + m * n) * bytes_of(pair.gemm.dtype) + block_bytes(pair) * blocks, machine.gpu);
   check_size(pair, knobs);
   return build(pair, machine, knobs);
 }
@@ -116,12 +130,12 @@ constexpr std::array<Names, 10> kQueueKnobs{"tile",     "waves",   "pipeline",  
 
 const std::array<Pattern, 5> kPatterns{{
     {.name = "library",
-     .summary = "the vendor's GEMM, then the all-gather of the collective library",
+     .summary = "the vendor's GEMM, then the collective of its library",
      .build = build_checked<in_turn>,
      .vendor = true,
      .own_choice = library_choice},
     {.name = "library-streams",
-     .summary = "the same two on two streams, the all-gather posted first",
+     .summary = "the same two on two streams, the collective posted first",
      .build = build_checked<on_two_streams>,
      .vendor = true,
      .own_choice = library_choice},
@@ -150,8 +164,11 @@ Work work(const Problem& problem) {
 }
 
 std::string size_text(const Problem& problem) {
-  return fmt::format("{}x{}x{}, {}x{} gathered, {}", problem["m"], problem["n"], problem["k"],
-                     problem["rows"], problem["cols"], name_of(static_cast<DType>(problem["dtype"])));
+  constexpr std::array<std::string_view, 4> kDone{"gathered", "reduced and scattered", "all-reduced",
+                                                  "exchanged"};
+  return fmt::format("{}x{}x{}, {}x{} {}, {}", problem["m"], problem["n"], problem["k"], problem["rows"],
+                     problem["cols"], kDone[static_cast<std::size_t>(problem["collective"])],
+                     name_of(static_cast<DType>(problem["dtype"])));
 }
 
 Values default_knobs(const Problem& problem, const Machine& machine) {
@@ -191,7 +208,7 @@ const Workload& gemm_beside_all_gather() {
   static const Workload workload{
       .name = "gemm-beside-all-gather",
       .title = "GEMM beside all-gather",
-      .summary = "C = A·B on every GPU, and an all-gather that has nothing to do with it",
+      .summary = "C = A·B on every GPU, and an all-gather or another collective of other data",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,

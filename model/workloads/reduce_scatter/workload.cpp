@@ -21,13 +21,14 @@ namespace {
 const std::array<Spec, 4> kFields = collective_fields(
     "rows of every GPU's matrix; each GPU gets its part of the sum", "columns of the matrix", 1);
 
-const std::array<Spec, 11> kKnobs{{
+const std::array<Spec, 12> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("rings"),
     collective_knob("peer_order"),
     collective_knob("lock"),
+    lists_knob(),
     form_knob(),
     call_knob(),
     kernels_knob(),
@@ -63,17 +64,30 @@ Schedule build_ring(const Problem& problem, const Machine& machine, const Values
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
   SumDraft draft = draft_of("library", problem, machine, values);
   ScheduleBuilder& builder = draft.builder;
-  LibraryReduce reduce = library_reduce_of(draft, "reduce_scatter", draft.partial, draft.problem.dtype,
-                                           blocks_of(draft.problem));
+  const std::vector<Rect> blocks = blocks_of(draft.problem);
+  std::int16_t summands = draft.partial;
+  std::vector<std::int32_t> before;  // by rank: the copy of the list's tensors to one tensor
+  if (values[kListsKnob] != 0) {
+    const auto rows = static_cast<std::int32_t>(draft.problem.m),
+               cols = static_cast<std::int32_t>(draft.problem.n);
+    summands = builder.buffer({"flat", draft.problem.dtype, rows, cols, rows, cols});
+    for (int rank = 0; rank < draft.ranks(); ++rank)
+      before.push_back(add_block_copy(builder, machine, {rank, draft.partial, summands, blocks, blocks}));
+  }
+  LibraryReduce reduce = library_reduce_of(draft, "reduce_scatter", summands, draft.problem.dtype, blocks);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     const Rect& block = reduce.blocks[static_cast<std::size_t>(rank)];
     reduce.rank = rank;
     reduce.place = {0, 0, block.rows, block.cols};
-    library_program(builder, rank, add_library_reduce(builder, machine, reduce), draft.knobs.host_barriers);
+    std::vector<std::int32_t> kernels;
+    if (!before.empty()) kernels.push_back(before[static_cast<std::size_t>(rank)]);
+    kernels.push_back(add_library_reduce(builder, machine, reduce));
+    library_program(builder, rank, kernels, draft.knobs.host_barriers);
   }
   return builder.finish();
 }
 
+constexpr std::array<std::string_view, 1> kLibraryKnobs{kListsKnob};
 constexpr std::array<std::string_view, 5> kDirectKnobs{"comm_tile", "comm_cus", "transport", "peer_order",
                                                        "lock"};
 constexpr std::array<std::string_view, 4> kRingKnobs{"comm_tile", "comm_cus", "rings", "lock"};
@@ -81,6 +95,7 @@ constexpr std::array<std::string_view, 4> kRingKnobs{"comm_tile", "comm_cus", "r
 const std::array<Pattern, 3> kPatterns{{
     {.name = "library",
      .summary = "the reduce-scatter of the vendor's collective library",
+     .knobs = kLibraryKnobs,
      .build = build_library,
      .vendor = true},
     {.name = "direct",
