@@ -12,13 +12,10 @@ set(slow_sanitized
   Interrupt.CtrlCEarlyInALongSearchEndsWith130AndTheBestSoFar
   # Everything that is stored.
   PublishedNumbers.ArePredictedWithinTheirBounds
-  ShippedPublished.ParsesBuildsAndCitesEverySource
   StoredMeasurements.OfEarlierSessionsArePredictedWithinTheseBounds
   StoredMeasurements.OfProductsOnOneGpuArePredictedWithinTheseBounds
-  StoredMeasurements/*
   # Fits: a simulation for every parameter and row.
   ShippedMachine.*
-  LockStep.IsFoundByItsOwnName
   CalibrateLinks.*
   Calibrate.ALoadClockOfWholeProductsLeavesNoEnergies
   Calibrate.AValueThatContradictsTheRowsMovesToWhereItNoLongerDoes
