@@ -1,17 +1,15 @@
 // Requests for operands that coalesce: matmuls of neighbours in lock step ask less of the L2.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "model/core/quantile.hpp"
-#include "model/machine/parameters.hpp"
+#include "model/microbench/read_microbench.hpp"
 #include "model/microbench/schedules.hpp"
 #include "sim/simulate.hpp"
-#include "sim/study/calibrate/calibrate.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
@@ -133,23 +131,6 @@ TEST(LockStep, NeighboursThatShareWhatComesFromMemoryAreFaster) {
 TEST(LockStep, GivesTheSameBitsOnEveryRun) {
   const Machine machine = find_machine("h100-4");
   EXPECT_EQ(kernels_ns(machine, 128, 128, Stagger::each), kernels_ns(machine, 128, 128, Stagger::each));
-}
-
-// What the rows tell is what tiles that run together get; the L2 behind the coalescer stands in the base.
-TEST(LockStep, IsFoundByItsOwnName) {
-  const std::string root = TRITAX_SOURCE_DIR;
-  const Machine base = read_machine(root + "/model/machine/uncalibrated/h100-4.toml");
-  const std::vector<std::string> files{root + "/scenarios/measured/h100-4-microbench.csv"};
-  const Calibration found =
-      calibrate(base, read_microbench(files, base.gpus_per_node, base.gpu.cu_count()), "h100-4");
-  EXPECT_EQ(found.machine.gpu.l2_gb_per_s, base.gpu.l2_gb_per_s);
-  EXPECT_GT(found.machine.gpu.l2_lock_step_gb_per_s, 12000);
-  const auto count_of = [&](const std::string& key) {
-    return std::count_if(found.parameters.begin(), found.parameters.end(),
-                         [&](const CalibratedParameter& p) { return p.key == key; });
-  };
-  EXPECT_EQ(count_of("gpu.l2_lock_step_bandwidth"), 1);
-  EXPECT_EQ(count_of("gpu.l2_bandwidth"), 0);
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
 // The model against the stored measurements on H200 and H100, so that no later change loses its accuracy
-// silently. The machines were calibrated on microbenchmarks; what L2 keeps was read off DRAM reads of plain
-// products (tests/calibrate/products_test.cpp).
+// silently; `scripts/make-accuracy --check` holds the sets of docs/accuracy.toml to their bounds. The
+// machines were calibrated on microbenchmarks; what L2 keeps was read off DRAM reads of plain products
+// (tests/calibrate/products_test.cpp).
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/study/validate.hpp"
-#include "tests/study/accuracy_page.hpp"
 
 namespace tritax {
 namespace {
@@ -42,33 +41,6 @@ TEST(StoredMeasurements, ArePredictedWithinTheseBounds) {
 std::string measured_path(const std::string& file) {
   return std::string(TRITAX_SOURCE_DIR) + "/scenarios/measured/" + file;
 }
-
-// Every set that docs/accuracy.md lists, by the bounds that stand in docs/accuracy.toml.
-class ListedMeasurements : public testing::TestWithParam<AccuracyEntry> {};
-
-TEST_P(ListedMeasurements, ArePredictedWithinTheirBounds) {
-  const AccuracyEntry& entry = GetParam();
-  const MeasuredFile file = read_measured(measured_path(entry.text("file")));
-  const auto rows = validated({file}, entry.text("machine"));
-  EXPECT_EQ(rows.size(), file.rows.size());
-  const bool by_kernels = entry.text("clock") == "device";
-  const ValidationSummary summary = summarise(rows, by_kernels ? MeasuredClock::device : MeasuredClock::wall);
-  entry.bound("median", [&](double most) { EXPECT_LE(summary.errors.median_abs_error, most); });
-  entry.bound("p90", [&](double most) { EXPECT_LE(summary.errors.p90_abs_error, most); });
-  entry.bound("regret", [&](double most) { EXPECT_LE(summary.mean_regret.value(), most); });
-  entry.bound("worst_regret", [&](double most) { EXPECT_LE(summary.max_regret.value(), most); });
-  entry.bound("picked", [&](double least) { EXPECT_GE(summary.best_pattern_picked.value(), least); });
-  entry.bound("in_order", [&](double least) { EXPECT_GE(summary.pairs_in_order.value(), least); });
-  entry.bound("covered", [&](double least) { EXPECT_GE(summary.band_coverage.value(), least); });
-}
-
-INSTANTIATE_TEST_SUITE_P(StoredMeasurements, ListedMeasurements,
-                         testing::ValuesIn(accuracy_entries("measured")), [](const auto& entry) {
-                           std::string name = entry.param.text("file");
-                           name.resize(name.rfind('.'));
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
 
 ValidationSummary summary_of(const std::string& file, const std::string& machine, std::size_t runs,
                              MeasuredClock clock = MeasuredClock::wall) {

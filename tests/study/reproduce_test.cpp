@@ -318,18 +318,5 @@ TEST(ReadPublished, RefusesWhatMakesNoSenseWithThePlace) {
   EXPECT_THROW(reproduce(parse_published(replaced(kStore, "mi300x-8", "mi300"), "file.toml")), UserError);
 }
 
-TEST(ShippedPublished, ParsesBuildsAndCitesEverySource) {
-  const auto entries = shipped_published();
-  EXPECT_GT(entries.size(), 200u);
-  for (const PublishedEntry& entry : entries) {
-    EXPECT_FALSE(entry.source.empty()) << entry.id;
-    for (const Scenario& scenario : entry.scenarios) {
-      if (entry.metric == Metric::best_speedup) continue;
-      EXPECT_NO_THROW(build_scenario(scenario, find_machine(scenario.machine)))
-          << entry.where << " " << entry.id;
-    }
-  }
-}
-
 }  // namespace
 }  // namespace tritax

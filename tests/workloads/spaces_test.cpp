@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/core/error.hpp"
@@ -36,13 +37,10 @@ template <typename Visit>
 void for_each_case(std::int64_t side, const Visit& visit) {
   for (const Workload* workload : workloads()) {
     for (const Pattern& pattern : workload->patterns) {
-      for (const char* name : {"mi300x-8", "h200-4"}) {
-        for (const int gpus : {2, 4}) {
-          if (gpus > 2 && !problem_of(*workload).values.has("gpus")) continue;  // the same again
-          SCOPED_TRACE(std::string(workload->name) + ", " + std::string(pattern.name) + " on " +
-                       std::to_string(gpus) + " of " + name);
-          visit(pattern, small_problem(*workload, gpus, side), find_machine(name));
-        }
+      for (const auto& [name, gpus] : {std::pair{"mi300x-8", 2}, {"h200-4", 4}}) {
+        SCOPED_TRACE(std::string(workload->name) + ", " + std::string(pattern.name) + " on " +
+                     std::to_string(gpus) + " of " + name);
+        visit(pattern, small_problem(*workload, gpus, side), find_machine(name));
       }
     }
   }
