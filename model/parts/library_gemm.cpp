@@ -62,7 +62,8 @@ std::int32_t compute_kernel(ScheduleBuilder& builder, const Machine& machine, co
   const std::int32_t tiles =
       ceil_div(plan.rect.rows, library.tile.m) * ceil_div(plan.rect.cols, library.tile.n);
   const std::int32_t items = tiles * library.parts;
-  const std::int32_t workgroups = stages_tiles(gpu, plan.dtype) ? std::min(items, gpu.cu_count()) : items;
+  const bool persistent = stages_tiles(gpu, plan.dtype) && !plan.shares_units;
+  const std::int32_t workgroups = persistent ? std::min(items, gpu.cu_count()) : items;
   for (std::int32_t p = 0; p < workgroups; ++p) {
     builder.workgroup(id);
     for (std::int32_t item = p; item < items; item += workgroups) {

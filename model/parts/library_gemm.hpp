@@ -37,6 +37,8 @@ struct LibraryGemmPlan {
   GemmKnobs order{};                     // grid order: group_m and xcd_remap
   std::int32_t a_row = 0, b_column = 0;  // first row of A, and first column of B
   bool picks = true;  // whether the library picked the tile, so that its measured calls apply
+  // Compute units that another kernel holds: tiles go to the units that are free, one workgroup each.
+  bool shares_units = false;
 };
 
 // Adds a buffer for the parts of K of M × `columns`; -1 if there is only one part.

@@ -144,6 +144,7 @@ Values default_knobs(const Problem& problem, const Machine& machine) {
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space;
   space.base = resolved_knobs(problem, machine, pins);
+  if (pattern.vendor) return space;
   const AttentionProblem attention = attention_problem_of(problem);
   Axis tiles = attend_tile_axis(space.base, machine.gpu, attention.dtype, attention.depth);
   if (!tiles.values.empty()) space.axes.push_back(std::move(tiles));

@@ -130,8 +130,9 @@ void add_programs(ScheduleBuilder& builder, const GemmBesideAllGather& problem, 
         builder.wait(ended, 0, 1, Scope::gpu, LockProtocol::load_store);
       }
     }
-    const std::vector<std::int32_t> gemm =
-        add_library_gemm(builder, machine, {rank, a, b, k, product, {0, 0, m, n}, parts, dtype, library});
+    LibraryGemmPlan plan{rank, a, b, k, product, {0, 0, m, n}, parts, dtype, library};
+    plan.shares_units = two_streams;
+    const std::vector<std::int32_t> gemm = add_library_gemm(builder, machine, plan);
     if (host_barriers) builder.host(rank, HostOpKind::barrier);
     const auto post_collective = [&](std::int32_t stream) {
       builder.host_work(rank, kCollectiveCall);
