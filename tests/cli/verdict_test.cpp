@@ -33,7 +33,7 @@ std::string question_of(const Workload& workload) {
 }
 
 // What stands in a page for its script.
-json data_of(const std::string& page) {
+json data_in(const std::string& page) {
   const std::string open = "<script type=\"application/json\" id=\"data\">";
   const std::size_t begin = page.find(open) + open.size();
   return json::parse(page.substr(begin, page.find("</script>", begin) - begin));
@@ -66,7 +66,7 @@ TEST(OneVerdictOfAll, OfAdviseAndItsPage) {
   const std::string page = folder.path("report.html");
   const test::Outcome outcome = test::run_tritax("report advise" + question + " --fast -o " + page);
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
-  const json data = data_of(test::read_file(page))["result"];
+  const json data = data_in(test::read_file(page))["result"];
   const json advice = test::run_json("advise" + question);
   EXPECT_EQ(data["decision"], advice["decision"]);
   EXPECT_EQ(data["verdict"], advice["verdict"]);
