@@ -12,8 +12,8 @@ set(slow_sanitized
   Interrupt.CtrlCEarlyInALongSearchEndsWith130AndTheBestSoFar
   # Everything that is stored.
   PublishedNumbers.ArePredictedWithinTheirBounds
-  StoredMeasurements.OfEarlierSessionsArePredictedWithinTheseBounds
-  StoredMeasurements.OfProductsOnOneGpuArePredictedWithinTheseBounds
+  PublishedRanking.*
+  StoredMeasurements.*
   # Fits: a simulation for every parameter and row.
   ShippedMachine.*
   CalibrateLinks.*
@@ -63,7 +63,11 @@ set(slow_sanitized
   EveryPatternsFloor.*
   OneVerdictOfAll.*
   Workloads/OneVerdict.*
-  # Long, and of patterns whose laws stay.
+  # Long, and of patterns or a cache whose other tests stay.
+  CheckLimits.ABuilderRefusesSchedulesThatNobodyCouldSimulate
+  ModelTime.NothingBeatsTheRooflineAndFusingNeverCosts
+  PagedAttentionLaw.AnyBatchAndKnobsGiveTheResultOfAllKeys
+  ReuseCache.AgreesWithTheLruInLockStep
   FlashDecode.IsSoundAndRightForEveryPatternDtypeAndNumberOfGpus
   Moe.UnevenExpertsCostTime
   LibrarySchedule.TakesOnAnotherMachineWhatThePatternTakesThere
