@@ -121,7 +121,8 @@ TEST(Ask, SeveralValuesAreOneTableOfAll) {
 }
 
 TEST(Ask, SeveralQuestionsAreOneTableOfAll) {
-  const std::string command = "advise -M 64,128 -N 512 -K 256 --gpus 2,4 --machine mi300x-8 ";
+  const std::string command =
+      "advise -M 64,128 -N 512 -K 256 --gpus 2,4 --machine mi300x-8 --selector defaults ";
   const Outcome outcome = run_tritax(command + "--json -");
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   std::set<std::string> questions;
@@ -133,8 +134,9 @@ TEST(Ask, SeveralQuestionsAreOneTableOfAll) {
   }
   EXPECT_EQ(questions, (std::set<std::string>{"64 on 2", "64 on 4", "128 on 2", "128 on 4"}));
   EXPECT_EQ(lines_of(run_tritax(command + "--csv -").out).size(), 1 + candidates);
-  EXPECT_THAT(run_tritax("advise -M 64,128 -N 512 -K 256 --gpus 2 --machine mi300x-8").out,
-              HasSubstr("2 questions, 2 GPUs of mi300x-8"));
+  EXPECT_THAT(
+      run_tritax("advise -M 64,128 -N 512 -K 256 --gpus 2 --machine mi300x-8 --selector defaults").out,
+      HasSubstr("2 questions, 2 GPUs of mi300x-8"));
 }
 
 TEST(Ask, BadSeveralValuesAreRefused) {
