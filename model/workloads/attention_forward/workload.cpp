@@ -67,7 +67,7 @@ Values default_knobs(const Problem& problem, const Machine& machine);
 constexpr std::array<Names, 5> kTileKnobs{"tile", "waves", "pipeline", "kernel", "persistent"};
 constexpr std::array<Names, 6> kFormKnobs{"tile", "waves", "pipeline", "kernel", "persistent", "form"};
 
-constexpr std::size_t kOwn = 1;  // the first pattern with a mapping
+constexpr std::size_t kFirstMapping = 1;  // the first pattern with a mapping
 
 const std::array<Pattern, 5> kPatterns{{
     {.name = "library",
@@ -96,8 +96,8 @@ template <Mapping mapping>
 Schedule build(const Problem& problem, const Machine& machine, const Values& values) {
   const AttentionProblem attention = attention_problem_of(problem);
   const AttentionKnobs knobs = attention_knobs_of(attention, values);
-  return attention_schedule(kPatterns[kOwn + static_cast<std::size_t>(mapping)].name, mapping, attention,
-                            knobs, machine);
+  return attention_schedule(kPatterns[kFirstMapping + static_cast<std::size_t>(mapping)].name, mapping,
+                            attention, knobs, machine);
 }
 
 // The largest tile that fits and leaves room for two workgroups: cuDNN's tiles are not known, and its kernels
