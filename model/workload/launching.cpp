@@ -27,12 +27,6 @@ constexpr std::array<std::string_view, 4> kCustomForms{"stream", "graph", "eager
 
 using Program = std::vector<HostOp>;
 
-// Workloads may have a knob of that name for something else, as attention has for its swizzle.
-bool has_form(const Values& knobs) {
-  const Spec* spec = find_spec(knobs.specs(), kFormKnob);
-  return spec != nullptr && !spec->names.empty() && spec->names.front() == kUsualForms.front();
-}
-
 bool is_launch(const HostOp& op) {
   return op.kind == HostOpKind::launch || op.kind == HostOpKind::graph_launch || op.kind == HostOpKind::copy;
 }
@@ -201,7 +195,7 @@ Spec call_knob() {
 }
 
 LaunchMode launch_mode_of(const Problem& problem, const Values& pins) {
-  if (has_form(pins) && pins.given(kFormKnob)) {
+  if (pins.has(kFormKnob) && pins.given(kFormKnob)) {
     const CallForm form = call_form_of(pins);
     const bool graph = form == CallForm::graph || form == CallForm::custom_graph;
     return graph ? LaunchMode::graph : LaunchMode::stream;
@@ -223,7 +217,7 @@ bool engine_is_measured(const Machine& machine, Engine engine) {
 
 Values in_mode(const Values& pins, LaunchMode mode, const Machine& machine) {
   Values all = pins;
-  if (!has_form(pins)) return all;
+  if (!pins.has(kFormKnob)) return all;
   const auto give = [&](std::string_view knob, std::int64_t value) {
     if (all.has(knob) && !all.given(knob)) all.give(knob, value);
   };
@@ -238,7 +232,7 @@ Values in_mode(const Values& pins, LaunchMode mode, const Machine& machine) {
 
 void launch_as(Schedule& schedule, const Pattern& pattern, const Values& knobs) {
   schedule.one_process = knobs.has(kProcessesKnob) && knobs[kProcessesKnob] == 1;
-  if (pattern.uses(kFormKnob) && has_form(knobs)) {
+  if (pattern.uses(kFormKnob) && knobs.has(kFormKnob)) {
     give_form(schedule, pattern, call_form_of(knobs));
   }
   if (!pattern.calls_itself && pattern.uses(kCallKnob) && knobs.has(kCallKnob) && knobs[kCallKnob] > 0) {

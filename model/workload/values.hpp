@@ -50,8 +50,9 @@ struct Spec {
   bool varies_by_doubling = false;               // sensitivities halve and double it
   bool of_every_run = false;  // a knob of all patterns, also without a row in their lists: how a run is timed
   std::optional<std::int64_t> unrecorded = std::nullopt;  // value for measurements without it
-  std::string_view shown = {};                            // in descriptions: "{} gemm CUs"; empty: left out
-  std::optional<std::int64_t> not_shown = std::nullopt;   // descriptions leave out this value
+  std::string_view recorded_as = {};  // its column in measurements from before it had its name
+  std::string_view shown = {};        // in descriptions: "{} gemm CUs"; empty: left out
+  std::optional<std::int64_t> not_shown = std::nullopt;  // descriptions leave out this value
   std::optional<WhatIf> what_if = std::nullopt;
 
   std::size_t columns() const;

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "model/core/csv.hpp"
@@ -68,14 +70,25 @@ std::int64_t read_number(const CsvRow& line, const Spec& spec, const std::string
   return line.integer(column, may_be_left_out ? 0 : spec.low, spec.high);
 }
 
+// The column of the table with a property. Older tables may have another property in the column of that name.
+std::string recorded_column(const CsvRow& line, std::span<const Spec> specs, const Spec& spec,
+                            const std::string& column) {
+  if (!spec.recorded_as.empty() && !line.has(column)) return std::string(spec.recorded_as);
+  const bool taken = std::any_of(specs.begin(), specs.end(), [&](const Spec& other) {
+    return other.recorded_as == column && !line.has(std::string(other.name));
+  });
+  return taken ? "" : column;
+}
+
 // Reads the columns of the table; required columns must exist.
 void read_values(const CsvRow& line, Values& values) {
   for (std::size_t i = 0; i < values.specs().size(); ++i) {
     const Spec& spec = values.specs()[i];
     for (std::size_t part = 0; part < spec.columns(); ++part) {
       const std::string column = spec.column(part);
-      if (!spec.required && !line.has(column)) continue;
-      values.give(column, read_number(line, spec, column));
+      const std::string recorded = recorded_column(line, values.specs(), spec, column);
+      if (!spec.required && !line.has(recorded)) continue;
+      values.give(column, read_number(line, spec, recorded));
     }
   }
 }

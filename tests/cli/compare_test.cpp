@@ -44,7 +44,7 @@ TEST(CompareCommand, FindsNothingInAFileBesideItself) {
                 .exit_code,
             0);
   const std::string copy = folder.write("b.json", test::read_file(a));
-  EXPECT_THAT(test::run_tritax("compare " + a + " " + copy).out, HasSubstr("0 got slower, 0 faster"));
+  EXPECT_THAT(test::run_tritax("compare " + a + " " + copy).out, HasSubstr("0 got slower, 0 got faster"));
 }
 
 TEST(CompareCommand, RefusesWhatIsNoResult) {

@@ -50,11 +50,11 @@ TEST(ImportCommand, RefusesWhatIsNoSuchFile) {
   const auto trace = test::run_tritax("import trace " + sample("network.yml") + " --machine h200-8 -o " +
                                       folder.path("a.toml"));
   EXPECT_EQ(trace.exit_code, 2);
-  EXPECT_THAT(trace.err, HasSubstr("network.yml: no JSON: "));
+  EXPECT_THAT(trace.err, HasSubstr("network.yml: not valid JSON: "));
   const auto topology = test::run_tritax("import topology " + sample("kineto.json") +
                                          " --machine h200-8 -o " + folder.path("b.toml"));
   EXPECT_EQ(topology.exit_code, 2);
-  EXPECT_THAT(topology.err, HasSubstr("kineto.json: no topology: "));
+  EXPECT_THAT(topology.err, HasSubstr("kineto.json: not a topology: "));
   const auto group = test::run_tritax("import trace " + sample("chakra.json") + " --machine h200-8 -o " +
                                       folder.path("c.toml"));
   EXPECT_EQ(group.exit_code, 2);

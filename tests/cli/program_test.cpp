@@ -186,7 +186,7 @@ TEST(Program, WhatAnotherWorkloadMayNotBeIsRefusedWithItsOptions) {
   expect_user_error(run_tritax(gather + "--rows 64 --gpus 5"),
                     {"--gpus: 5 is more than the machine 'h200-4' has; give 2 to 4"});
   expect_user_error(run_tritax(gather + "--rows 64 --comm-cus 8"),
-                    {"--comm-cus: library has no such knob; it has --form"});
+                    {"--comm-cus: library has no such knob; it has --lists, --form"});
   const std::string access =
       "simulate --workload remote-access --machine h200-4 --operation get --peers one ";
   expect_user_error(run_tritax(access),

@@ -47,7 +47,7 @@ TEST_F(Standings, LuckOfTheFirstWidensTheBandAndMakesTies) {
   EXPECT_DOUBLE_EQ(judgement.band, widened(certain.band, candidates[0].spread.relative()));
   EXPECT_EQ(judgement.tied_with, (std::vector<int>{1, 1}));
   const std::string said = sentences_of(judgement, candidates)[0];
-  EXPECT_THAT(said, HasSubstr(fmt::format("within {:.0f} %", 100 * judgement.bands[0])));
+  EXPECT_THAT(said, HasSubstr(fmt::format("prediction band of {:.0f} %", 100 * judgement.bands[0])));
 }
 
 TEST_F(Standings, LuckIsToldWhereItIsMoreThanNoise) {

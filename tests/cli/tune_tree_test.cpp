@@ -170,7 +170,7 @@ TEST(TuneTree, SaysWhatDoesNotGoTogether) {
            {"llm --depth 3", "--depth: only decision trees"},
            {"llm --selector tree --machine mi300x-8 --features length", "there is no 'length'"},
            {"llm --selector tree --machine mi300x-8 --times a_us", "--times: only a table"},
-           {"llm --selector tree --machine mi300x-8 --vary size=3", "no knob"},
+           {"llm --selector tree --machine mi300x-8 --vary size=3", "is not a knob"},
            {"llm --selector tree --machine mi300x-8 --gathered m", "--gather-time: missing"},
            {"llm --selector tree --machine mi300x-8 --gathered m --gather-time soon", "'soon' is not a time"},
            {"--corpus stream-k --selector tree --gathered m --gather-time 1us", "--gathered: corpora"},

@@ -133,7 +133,7 @@ TEST(ImportTopology, RefusesWithPlaceValueAndWhatIsAllowed) {
       "t.yml:3: bandwidth: a list of 2 is not allowed; give one entry a dimension, 1 as 'topology' has");
   EXPECT_EQ(refusal_of_topology("npus_count: [8]\n"), "t.yml:1: the file: the key 'topology' is missing");
   EXPECT_TRUE(refusal_of_topology("a: [1, 2\n").starts_with("t.yml:")) << refusal_of_topology("a: [1, 2\n");
-  EXPECT_TRUE(refusal_of_topology("a: 1\n").starts_with("t.yml: no topology: "));
+  EXPECT_TRUE(refusal_of_topology("a: 1\n").starts_with("t.yml: not a topology: "));
 }
 
 TEST(ImportTopology, RefusesEndsOfEdgesThatAComponentDoesNotHave) {

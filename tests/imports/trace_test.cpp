@@ -135,7 +135,7 @@ TEST(ImportTrace, RefusesWithPlaceValueAndWhatIsAllowed) {
             "t.json: aten::mm at ts 12.5: Input Dims: [1e+300,8]" + sizes);
   EXPECT_EQ(refusal_of_trace(mm("")),
             "t.json: 1 products have no \"Input Dims\"; profile with record_shapes=True");
-  EXPECT_TRUE(refusal_of_trace("{\"traceEvents\": [").starts_with("t.json: no JSON: "))
+  EXPECT_TRUE(refusal_of_trace("{\"traceEvents\": [").starts_with("t.json: not valid JSON: "))
       << refusal_of_trace("{");
   EXPECT_TRUE(refusal_of_trace("{}").starts_with("t.json: not a trace: give JSON with \"traceEvents\""));
   EXPECT_TRUE(refusal_of_trace("{\"traceEvents\": []}").starts_with("t.json: no product"));

@@ -180,9 +180,9 @@ TEST(AttentionWorkload, RefusesWhatCannotBe) {
   refuses(
       [&] {
         schedule_of(attention_of({{"context", 64}, {"batch", 2}}), machine, "swizzled-head-first",
-                    {{"form", 1}});
+                    {{"swizzle", 1}});
       },
-      "form = paper gives tiles of 2 batches several times");
+      "swizzle = paper gives tiles of 2 batches several times");
   refuses(
       [&] {
         schedule_of(attention_of({{"context", 64}}), machine, "naive-head-first", {{"tile_q", 40}});

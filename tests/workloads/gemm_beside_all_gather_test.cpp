@@ -60,7 +60,7 @@ RC_GTEST_PROP(GemmBesideAllGather, EveryPatternIsSoundAndRightOnRaggedShapes, ()
 }
 
 RC_GTEST_PROP(GemmBesideAllGather, LibrariesRunEveryCollectiveBesideAProduct, ()) {
-  Problem asked = beside({between(1, 150), between(1, 150), between(1, 90), between(1, 120), between(1, 120)},
+  Problem asked = beside({between(1, 150), between(1, 150), between(1, 90), between(8, 120), between(1, 120)},
                          static_cast<DType>(between(0, kCommonDTypeCount - 1)), between(2, 8));
   Machine machine = find_machine("mi300x-8");
   machine.gpu.xcds = between(1, 4);
@@ -91,6 +91,14 @@ TEST(GemmBesideAllGather, OwnPatternsOnlyGather) {
       EXPECT_THAT(error.what(), testing::HasSubstr("collective = all-reduce")) << name;
     }
   }
+}
+
+TEST(GemmBesideAllGather, RowsThatGpusShareAreNoFewerThanGpus) {
+  Problem asked = beside({128, 96, 64, 3, 56}, DType::bf16, 4);
+  asked.values.give("collective", static_cast<std::int64_t>(BesideCollective::reduce_scatter));
+  const Machine machine = find_machine("mi300x-8");
+  const Values knobs(gemm_beside_all_gather().knobs);
+  EXPECT_THROW(scheduled("library", asked, machine, knobs), UserError);
 }
 
 // 256 tiles need one round of 304 compute units, but two where channels hold 64.

@@ -1,4 +1,4 @@
-/*! The page of tritax report; sources c4b525c864c78104c28729f41394a82bf6eb5e7ee5977829632965eae9445665; with these packages:
+/*! The page of tritax report; sources b8ddb57b7eb6e1780c41a52cd78386bf287b6eddd540c78547ae25f8f295efb4; with these packages:
 
 d3-array 3.2.5, d3-color 3.1.1, d3-format 3.1.3, d3-interpolate 3.0.2, d3-scale 4.0.3, d3-shape 3.2.1, d3-time 3.1.1, d3-time-format 4.1.1, d3-timer 3.0.2
 

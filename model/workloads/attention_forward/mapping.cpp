@@ -48,16 +48,17 @@ std::string fault_of_aiter(const AttentionGrid& grid) {
   if (kv_heads % dies == 0) return {};
   if (group == 1) {
     return fmt::format(
-        "form = aiter loses tiles of {} heads on {} dies; it needs a multiple of {} heads: take another form "
+        "swizzle = aiter loses tiles of {} heads on {} dies; it needs a multiple of {} heads: take another "
+        "swizzle "
         "or a block-first order",
         grid.heads, dies, dies);
   }
   const bool shares = dies % kv_heads == 0;
   if (shares && group * grid.blocks * grid.batch % (dies / kv_heads) == 0) return {};
   return fmt::format(
-      "form = aiter loses tiles of {} heads of keys, {} heads of queries to each, {} query blocks and {} "
+      "swizzle = aiter loses tiles of {} heads of keys, {} heads of queries to each, {} query blocks and {} "
       "batches on {} dies; it needs a multiple of {} heads of keys, or a divisor of it whose tiles the dies "
-      "share evenly: take another form or a block-first order",
+      "share evenly: take another swizzle or a block-first order",
       kv_heads, group, grid.blocks, grid.batch, dies, dies);
 }
 
@@ -75,14 +76,15 @@ std::string fault_of_mapping(Mapping mapping, HeadFirstForm form, const Attentio
   if (form == HeadFirstForm::aiter) return fault_of_aiter(grid);
   if (grid.heads % grid.dies != 0) {
     return fmt::format(
-        "q_heads = {} cannot be shared by {} dies in whole heads; a swizzled head-first order of this form "
+        "q_heads = {} cannot be shared by {} dies in whole heads; a swizzled head-first order of this "
+        "swizzle "
         "needs a multiple of {}: take a block-first order",
         grid.heads, grid.dies, grid.dies);
   }
   if (form == HeadFirstForm::paper && grid.batch > 1) {
     return fmt::format(
-        "form = paper gives tiles of {} batches several times and others never; it is for one batch: take "
-        "form = clean, which is the same there",
+        "swizzle = paper gives tiles of {} batches several times and others never; it is for one batch: take "
+        "swizzle = clean, which is the same there",
         grid.batch);
   }
   return {};

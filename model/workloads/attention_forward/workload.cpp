@@ -12,6 +12,7 @@
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/workload/kernel_class.hpp"
+#include "model/workload/launching.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/attention_forward/problem.hpp"
 
@@ -37,7 +38,7 @@ const std::array<Spec, 7> kFields{{
     dtype_field(DType::fp16, "element type of Q, K, V and O"),
 }};
 
-const std::array<Spec, 8> kKnobs{{
+const std::array<Spec, 9> kKnobs{{
     attend_knob("tile"),
     attend_knob("waves"),
     attend_knob("pipeline"),
@@ -47,12 +48,14 @@ const std::array<Spec, 8> kKnobs{{
      .kind = ValueKind::boolean,
      .shown = "persistent {}",
      .not_shown = 0},
-    {.name = "form",
-     .help = "of the swizzle: for any batch, as in the paper, or as in AITER",
+    {.name = "swizzle",
+     .help = "order of swizzled-head-first: for any batch, as in the paper, or as in AITER",
      .kind = ValueKind::name,
      .names = kHeadFirstFormNames,
-     .shown = "{} form",
+     .recorded_as = "form",
+     .shown = "{} swizzle",
      .not_shown = 0},
+    form_knob(),
     call_knob(),
     kernels_knob(),
 }};
@@ -65,7 +68,7 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 Values default_knobs(const Problem& problem, const Machine& machine);
 
 constexpr std::array<Names, 5> kTileKnobs{"tile", "waves", "pipeline", "kernel", "persistent"};
-constexpr std::array<Names, 6> kFormKnobs{"tile", "waves", "pipeline", "kernel", "persistent", "form"};
+constexpr std::array<Names, 6> kFormKnobs{"tile", "waves", "pipeline", "kernel", "persistent", "swizzle"};
 
 constexpr std::size_t kFirstMapping = 1;  // the first pattern with a mapping
 
@@ -191,7 +194,7 @@ AttentionKnobs attention_knobs_of(const AttentionProblem& problem, const Values&
   knobs.tile = attend_tile_of(values, problem.depth);
   knobs.profile = attend_profile_of(values);
   knobs.persistent = values["persistent"] != 0;
-  knobs.form = static_cast<HeadFirstForm>(values["form"]);
+  knobs.form = static_cast<HeadFirstForm>(values["swizzle"]);
   return knobs;
 }
 

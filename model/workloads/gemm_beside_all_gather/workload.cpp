@@ -104,6 +104,9 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
                     "library-streams run it beside a GEMM",
                     kBesideNames[static_cast<std::size_t>(pair.collective)]));
   }
+  if (pair.collective != BesideCollective::all_gather && pair.rows < pair.gpus) {
+    throw UserError(fmt::format("rows = {}: fewer than the {} GPUs that share them", pair.rows, pair.gpus));
+  }
   const auto m = static_cast<double>(pair.gemm.m);
   const auto n = static_cast<double>(pair.gemm.n);
   const auto k = static_cast<double>(pair.gemm.k);
