@@ -153,7 +153,9 @@ Schedule beside_sum(std::string_view name, const GemmBesideAllGather& problem, c
                     bool host_barriers, bool two_streams) {
   const bool everywhere = problem.collective == BesideCollective::all_reduce;
   const PartialSums sums{problem.rows, problem.cols, 0, problem.gemm.dtype, Blocks::rows, problem.gpus};
-  SumDraft draft(name, sums, machine, SumKnobs{}, everywhere);
+  SumKnobs sum_knobs;
+  sum_knobs.host_barriers = host_barriers;
+  SumDraft draft(name, sums, machine, sum_knobs, everywhere);
   LibraryReduce reduce = library_reduce_of(draft, everywhere ? "all_reduce" : "reduce_scatter", draft.partial,
                                            sums.dtype, blocks_of(sums));
   add_programs(draft.builder, problem, machine, host_barriers, two_streams, [&](int rank) {
