@@ -16,7 +16,8 @@ namespace tritax {
 namespace {
 
 constexpr std::int64_t kMostSplits = 128;
-constexpr std::int64_t kFewBlocks = 4;  // of keys, which are not split
+constexpr std::int64_t kPartition = 256;  // keys, on AMD
+constexpr std::int64_t kFewBlocks = 4;    // of keys, which are not split
 constexpr std::int32_t kFewRows = 64;
 constexpr std::int64_t kFewDepth = 128;  // with smaller tiles for few rows
 constexpr std::int32_t kRowsOfWave = 16;
@@ -84,6 +85,11 @@ LibraryAttention library_attention(const Machine& machine, DType dtype, const At
   LibraryAttention found;
   found.tile = fitting_tile(machine.gpu, dtype, call);
   const auto pieces = [](std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; };
+  found.prepares = machine.gpu.lanes_per_wave == 32;
+  if (!found.prepares && call.queries == 1) {
+    found.splits = std::min(kMostSplits, pieces(call.keys, kPartition));
+    return found;
+  }
   const std::int64_t tiles =
       call.sequences * call.kv_heads * pieces(call.queries * (call.heads / call.kv_heads), found.tile.m);
   found.splits = splits_of_keys(tiles, machine.gpu.cu_count(), pieces(call.keys, found.tile.n));

@@ -19,9 +19,11 @@
 // Example: 4 sequences of 8 heads of 4,096 keys on 132 compute units have 32 tiles of 32 blocks of keys. Four
 // splits fill 0.97 of a round, three 0.73: four.
 //
-// Other GPUs: the same rules with the largest of these tiles that fits a compute unit; FlashInfer's kernels
-// for Blackwell and AITER's for AMD have sources without such rules. Times come from attend_cost.hpp with the
-// profile of a vendor, and from tables of measured calls (model/machine/library_table.hpp).
+// Other GPUs take the largest of these tiles that fits a compute unit. On AMD decode splits the keys of every
+// sequence into partitions of 256, without a first kernel (vllm-project/vllm csrc/rocm/attention.cu). Sources
+// of FlashInfer's kernels for Blackwell do not tell their rule; FlashAttention-3's is taken. Times come from
+// attend_cost.hpp with the profile of a vendor, and from tables of measured calls
+// (model/machine/library_table.hpp).
 #pragma once
 
 #include <cstdint>
@@ -35,6 +37,7 @@ namespace tritax {
 struct LibraryAttention {
   MatmulTile tile;
   std::int64_t splits = 1;  // of the keys
+  bool prepares = false;    // with a kernel that counts blocks first
 };
 
 // Throws UserError where no tile fits.

@@ -32,6 +32,18 @@ TEST(LibraryAttention, TakesTheTilesOfFlashAttention3) {
   EXPECT_EQ(tile(1, 32, 256), std::pair(128, 80));
 }
 
+TEST(LibraryAttention, SplitsKeysOfDecodeIntoPartitionsOnAmd) {
+  const Machine machine = find_machine("mi300x-8");
+  const auto splits = [&](std::int64_t queries, std::int64_t keys) {
+    return library_attention(machine, DType::bf16, {64, queries, keys, 32, 8, 128}).splits;
+  };
+  EXPECT_EQ(splits(1, 256), 1);
+  EXPECT_EQ(splits(1, 4097), 17);
+  EXPECT_EQ(splits(4096, 4096), 1);
+  EXPECT_FALSE(library_attention(machine, DType::bf16, {64, 1, 4096, 32, 8, 128}).prepares);
+  EXPECT_TRUE(library_attention(find_machine("h200-8"), DType::bf16, {64, 1, 4096, 32, 8, 128}).prepares);
+}
+
 // Other GPUs hold less; what fits is smaller.
 TEST(LibraryAttention, FitsEveryShippedGpu) {
   for (const std::string& name : shipped_machines()) {

@@ -57,7 +57,8 @@ struct PagedKnobs {
   double call_ns = 0;         // host time of a launch outside a graph, beyond the machine's
   double rest_ns = 0;         // of other kernels on the GPU behind each layer
   std::int64_t layers = 1;
-  bool vendor = false;  // the library's kernels, which are looked up by `call`
+  bool vendor = false;    // the library's kernels, which are looked up by `call`
+  bool prepares = false;  // it has a kernel that counts blocks first
   AttentionCall call;
 };
 

@@ -38,7 +38,7 @@ class PagedDraft {
     }
     first_key_.push_back(rows);
     check_size();
-    if (knobs.vendor) {
+    if (knobs.prepares) {
       const auto columns = to_int(std::ssize(problem.sequences));
       lengths_ = builder_.buffer({"lengths", DType::fp32, 2, columns, 1, columns});
       builder_.input(builder_.whole(lengths_));
@@ -55,7 +55,7 @@ class PagedDraft {
     for (std::int64_t layer = 0; layer < knobs_.layers; ++layer) {
       add_buffers(layer);
       expect_results();
-      if (knobs_.vendor) add_kernel(add_prepare_kernel(), true, graph);
+      if (knobs_.prepares) add_kernel(add_prepare_kernel(), true, graph);
       add_kernel(add_attend_kernel(), true, graph);
       if (split()) add_kernel(add_merge_kernel(), true, graph);
       if (knobs_.rest_ns > 0) add_kernel(add_rest(), false, graph);

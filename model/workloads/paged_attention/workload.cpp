@@ -226,6 +226,7 @@ PagedKnobs paged_knobs_of(Variant variant, const PagedProblem& problem, const Ma
     const LibraryAttention library = library_attention(machine, problem.dtype, knobs.call);
     knobs.tile = library.tile;
     knobs.segments = library.splits;
+    knobs.prepares = library.prepares;
     return knobs;
   }
   std::int64_t rows = usual_block_rows(problem.group());
