@@ -104,7 +104,7 @@ def machines():
     row = closed({"name": TEXT, "description": TEXT, "gpus": SIZE, "nodes": SIZE, "gpu": TEXT, "arch": TEXT, "cus": SIZE,
                   "xcds": SIZE, "hbm_gb_per_s": NUMBER, "links": TEXT, "link_gb_per_s": NUMBER})
     one = machine()
-    table = closed({"name": TEXT, "calls": {"enum": ["products", "collectives"]}, "rows": SIZE, "remarks": TEXTS})
+    table = closed({"name": TEXT, "calls": {"enum": ["products", "collectives", "attention"]}, "rows": SIZE, "remarks": TEXTS})
     one["properties"] |= RECORD | {"library_tables": several(table)}
     one["required"] += [*RECORD, "library_tables"]
     return top("tritax machines --json", "The shipped machines, or of machines show the parameters of one.", {"anyOf": [
