@@ -28,7 +28,7 @@
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
-#include "model/machine/library_table.hpp"
+#include "model/cost/kernel_rates.hpp"
 #include "model/scenario/write_scenario.hpp"
 #include "model/select/selector.hpp"
 #include "model/workload/kernel_class.hpp"
@@ -197,18 +197,27 @@ std::string class_sentence(const Question& question, const Advice& advice, const
 
 // "Measured calls correct the times of similar library calls: cublas-h200-bf16, nccl-h200. NCCL uses
 // multicast (NVLS)."
-std::string library_sentence(const Question& question) {
+std::string library_sentence(const Question& question, const Advice& advice) {
   const Pattern* library = baseline_of(*question.problem.workload);
   if (library == nullptr || !library->vendor) return {};
+  const auto found = std::find_if(advice.candidates.begin(), advice.candidates.end(),
+                                  [&](const Candidate& one) { return one.pattern == library; });
+  if (found == advice.candidates.end()) return {};
   const Machine& machine = question.machine;
-  const std::vector<std::string> names = names_of_tables(machine);
+  const Schedule schedule = build_schedule(*library, question.problem, machine, found->knobs);
+  const std::vector<std::string> names = tables_used(machine, schedule);
   std::string text =
       names.empty()
           ? std::string(
-                "Library times come from the model alone: no library call was measured on this machine.")
+                "Library times come from the model alone: no similar library call was measured on this "
+                "machine.")
           : fmt::format("Measured calls correct the times of similar library calls: {}.",
                         fmt::join(names, ", "));
-  if (machine.fabric.multicast && question.problem.gpus() > 1) text += " NCCL uses multicast (NVLS).";
+  const bool calls_nccl =
+      std::any_of(schedule.kernels.begin(), schedule.kernels.end(), [](const Kernel& kernel) {
+        return is_collective(kernel.library.routine) && !is_custom(kernel.library.routine);
+      });
+  if (machine.fabric.multicast && calls_nccl) text += " NCCL uses multicast (NVLS).";
   return text;
 }
 
@@ -217,7 +226,7 @@ std::vector<std::string> said_below(const Question& question, const Advice& advi
                                     const AdviseArguments& options) {
   std::vector<std::string> sentences = sentences_of(judgement, advice.candidates);
   add_forms(sentences, advice);
-  if (std::string library = library_sentence(question); !library.empty())
+  if (std::string library = library_sentence(question, advice); !library.empty())
     sentences.push_back(std::move(library));
   if (const std::string held = pins_text(question.pins); !held.empty()) {
     sentences.push_back(fmt::format("Held fixed: {}.", held));

@@ -80,36 +80,36 @@ void write_toml(const Machine& machine) {
   write_standard_output(write_machine(named, head));
 }
 
+// Calls visit(name, what its rows are, number of rows, remarks) for every table of measured library calls.
+template <typename Visit>
+void for_each_table(const Machine& machine, const Visit& visit) {
+  for (const auto& table : machine.library_tables)
+    visit(table->name(), "products", table->products().size(), table->remarks());
+  for (const auto& table : machine.collective_tables)
+    visit(table->name(), "collectives", table->size(), table->remarks());
+  for (const auto& table : machine.attention_tables)
+    visit(table->name(), "attention", table->size(), table->remarks());
+}
+
 // The measured library calls and their sources: the remarks of each table.
 void print_tables(const Machine& machine, Outputs& outputs) {
-  const auto print = [&](const std::string& name, std::string_view what, std::size_t rows,
-                         const std::vector<std::string>& remarks) {
+  bool any = false;
+  for_each_table(machine, [&](const std::string& name, std::string_view what, std::size_t rows,
+                              const std::vector<std::string>& remarks) {
+    any = true;
     outputs.print(
-        fmt::format("\n{}: {} measured {} of the library\n", styled(name, Style::bold), rows, what));
+        fmt::format("\n{}: {} measured library calls, {}\n", styled(name, Style::bold), rows, what));
     for (const std::string& remark : remarks) outputs.print("  " + remark + "\n");
-  };
-  for (const auto& table : machine.library_tables)
-    print(table->name(), "products", table->products().size(), table->remarks());
-  for (const auto& table : machine.collective_tables)
-    print(table->name(), "collectives", table->size(), table->remarks());
-  for (const auto& table : machine.attention_tables)
-    print(table->name(), "attention calls", table->size(), table->remarks());
-  if (names_of_tables(machine).empty())
-    outputs.print("\nno measured library calls: library times come from the model alone\n");
+  });
+  if (!any) outputs.print("\nno measured library calls: library times come from the model alone\n");
 }
 
 ordered_json tables_json(const Machine& machine) {
   ordered_json tables = ordered_json::array();
-  const auto add = [&](const std::string& name, std::string_view calls, std::size_t rows,
-                       const std::vector<std::string>& remarks) {
-    tables.push_back({{"name", name}, {"calls", calls}, {"rows", rows}, {"remarks", remarks}});
-  };
-  for (const auto& table : machine.library_tables)
-    add(table->name(), "products", table->products().size(), table->remarks());
-  for (const auto& table : machine.collective_tables)
-    add(table->name(), "collectives", table->size(), table->remarks());
-  for (const auto& table : machine.attention_tables)
-    add(table->name(), "attention", table->size(), table->remarks());
+  for_each_table(machine, [&](const std::string& name, std::string_view what, std::size_t rows,
+                              const std::vector<std::string>& remarks) {
+    tables.push_back({{"name", name}, {"calls", what}, {"rows", rows}, {"remarks", remarks}});
+  });
   return tables;
 }
 

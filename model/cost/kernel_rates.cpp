@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "model/cost/collective_cost.hpp"
 #include "model/cost/kernel_costs.hpp"
@@ -158,31 +159,41 @@ CollectiveKind kind_of(LibraryRoutine routine) {
 
 double share_or_all(double share) { return share > 0 ? share : 1; }
 
-// Factor on the law's time of a call, from the machine's tables; 1 without measurements.
-double time_factor(const Machine& machine, const LibraryKernel& call) {
+// Factor on the law's time of a call, and the table of the machine that gives it; 1 without measurements.
+struct Correction {
+  double factor = 1;
+  std::string_view table = {};
+};
+
+Correction correction_of(const Machine& machine, const LibraryKernel& call) {
   if (is_collective(call.routine)) {
     const CollectiveKind kind = kind_of(call.routine);
-    if (call.ranks > machine.gpus_per_node) return 1;
+    if (call.ranks > machine.gpus_per_node) return {};
     for (const auto& table : machine.collective_tables) {
-      if (table->knows(kind)) return table->factor(kind, call.ranks, call.bytes);
+      if (table->knows(kind)) return {table->factor(kind, call.ranks, call.bytes), table->name()};
     }
-    return 1;
+    return {};
   }
   if (call.heads > 0) {
+    const AttentionCall attention{call.sequences, call.rows,     call.columns,
+                                  call.heads,     call.kv_heads, call.depth};
     for (const auto& table : machine.attention_tables) {
-      if (!table->knows(call.dtype)) continue;
-      return table->factor(call.dtype,
-                           {call.sequences, call.rows, call.columns, call.heads, call.kv_heads, call.depth});
+      if (table->knows(call.dtype)) return {table->factor(call.dtype, attention), table->name()};
     }
-    return 1;
+    return {};
   }
   const bool slow_kernel =
       call.routine == LibraryRoutine::gemm_even_rows || call.routine == LibraryRoutine::gemm_odd_rows;
-  if (call.rows == 0 || slow_kernel) return 1;
+  if (call.rows == 0 || slow_kernel) return {};
   for (const auto& table : machine.library_tables) {
-    if (table->knows(call.dtype)) return table->factor(call.dtype, call.rows, call.columns, call.depth);
+    if (table->knows(call.dtype))
+      return {table->factor(call.dtype, call.rows, call.columns, call.depth), table->name()};
   }
-  return 1;
+  return {};
+}
+
+double time_factor(const Machine& machine, const LibraryKernel& call) {
+  return correction_of(machine, call).factor;
 }
 
 KernelRates by_law(const Machine& machine, const Kernel& kernel) {
@@ -230,6 +241,17 @@ KernelRates kernel_rates(const Machine& machine, const Kernel& kernel) {
 double gap_factor(const Machine& machine, const Kernel& kernel) {
   const bool second = kernel.library.routine == LibraryRoutine::plain && kernel.library.rows > 0;
   return second ? time_factor(machine, kernel.library) : 1;
+}
+
+std::vector<std::string> tables_used(const Machine& machine, const Schedule& schedule) {
+  std::vector<std::string> used;
+  for (const Kernel& kernel : schedule.kernels) {
+    const Correction correction = correction_of(machine, kernel.library);
+    if (correction.factor == 1) continue;
+    if (std::find(used.begin(), used.end(), correction.table) == used.end())
+      used.emplace_back(correction.table);
+  }
+  return used;
 }
 
 std::vector<KernelRates> kernel_rates(const Machine& machine, const Schedule& schedule) {

@@ -30,6 +30,7 @@
 // chunk, waits 16 us and sends at the full pace; with four chunks it sends at 5/8 of the pace.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "model/machine/machine.hpp"
@@ -55,6 +56,9 @@ KernelRates kernel_rates(const Machine& machine, const Kernel& kernel);
 // Factor on the gap before a kernel in a busy stream. The gap before the second kernel of a library's call is
 // part of the call and of its measured time.
 double gap_factor(const Machine& machine, const Kernel& kernel);
+
+// Names of the tables of measured calls that change times of this schedule's kernels.
+std::vector<std::string> tables_used(const Machine& machine, const Schedule& schedule);
 
 // By kernel of the schedule.
 std::vector<KernelRates> kernel_rates(const Machine& machine, const Schedule& schedule);

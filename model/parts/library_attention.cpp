@@ -1,11 +1,8 @@
 #include "model/parts/library_attention.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "model/core/error.hpp"
 #include "model/parts/attend_tiles.hpp"
@@ -87,7 +84,7 @@ LibraryAttention library_attention(const Machine& machine, DType dtype, const At
   const auto pieces = [](std::int64_t size, std::int64_t piece) { return (size + piece - 1) / piece; };
   found.prepares = machine.gpu.lanes_per_wave == 32;
   if (!found.prepares && call.queries == 1) {
-    found.splits = std::min(kMostSplits, pieces(call.keys, kPartition));
+    found.splits = pieces(call.keys, kPartition);
     return found;
   }
   const std::int64_t tiles =

@@ -39,6 +39,7 @@ TEST(LibraryAttention, SplitsKeysOfDecodeIntoPartitionsOnAmd) {
   };
   EXPECT_EQ(splits(1, 256), 1);
   EXPECT_EQ(splits(1, 4097), 17);
+  EXPECT_EQ(splits(1, 131072), 512);
   EXPECT_EQ(splits(4096, 4096), 1);
   EXPECT_FALSE(library_attention(machine, DType::bf16, {64, 1, 4096, 32, 8, 128}).prepares);
   EXPECT_TRUE(library_attention(find_machine("h200-8"), DType::bf16, {64, 1, 4096, 32, 8, 128}).prepares);

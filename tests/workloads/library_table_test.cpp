@@ -225,6 +225,16 @@ TEST(LibraryTables, OfAttentionLeaveOwnKernelsAlone) {
   }
 }
 
+TEST(LibraryTables, AreNamedWhereTheyChangeATime) {
+  const Machine machine = find_machine("h200-8");
+  const AttentionRow row{{16, 1, 2048, 32, 8, 128}, DType::bf16, 1};
+  EXPECT_EQ(tables_used(machine, row.schedule(machine)), std::vector<std::string>{"attention-h200"});
+  EXPECT_EQ(tables_used(machine, product(machine, 64, 8192, 8192, DType::bf16)),
+            std::vector<std::string>{"cublas-h200-bf16"});
+  EXPECT_TRUE(tables_used(machine, product(machine, 64, 8192, 8192, DType::fp64)).empty());
+  EXPECT_TRUE(tables_used(by_law(machine), row.schedule(machine)).empty());
+}
+
 TEST(LibraryTables, OfAttentionAreLookedUpForSchedulesThatWereWritten) {
   const Machine machine = find_machine("h200-8");
   AttentionRow row{{1, 1, 8192, 32, 8, 128}, DType::bf16, 1};

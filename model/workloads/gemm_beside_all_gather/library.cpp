@@ -7,12 +7,11 @@
 //   collective
 //                               ends
 //
-// A channel of these libraries is one workgroup, with so much LDS and so many registers that no workgroup of
-// a GEMM shares its compute unit. The collectives of a schedule have several small workgroups per channel
+// A channel of these libraries is one workgroup. No workgroup of a GEMM is taken to share its compute unit,
+// for want of LDS and registers. The collectives of a schedule have several small workgroups per channel
 // instead, so HOLD takes the compute units. A GEMM of 256 tiles on 304 compute units, 64 of which are held,
 // takes two rounds: on 8 MI300X a product of 4096³ takes 0.43 ms beside an all-reduce and 0.22 ms alone
-// (ROCm/tritonBLAS
-// @3b84da43).
+// (ROCm/tritonBLAS @3b84da43).
 //
 // On two streams the collective is posted first: its workgroups find compute units before the GEMM takes all.
 // Frameworks gather into a separate buffer, so that the own block is copied to its slot too. Products of fp8
