@@ -70,7 +70,8 @@ struct alignas(128) DeviceOp {
   std::int32_t partial = 0;   // store: the last column holds log-sum-exps; sparse_product: SparseSums
   std::uint64_t offsets = 0;  // sparse_product: offsets of the first row, in the structure
   std::uint64_t columns = 0;  // sparse_product: columns from nonzero 0 on, in the structure
-  std::int32_t reserved[2] = {};
+  std::int32_t together = 0;  // first of a group: the operations of the group behind it, which it carries out
+  std::int32_t reserved = 0;
 };
 static_assert(sizeof(DeviceOp) == 128);
 

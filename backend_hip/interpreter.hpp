@@ -13,6 +13,7 @@
 //   matmul, accumulate, store, atomic_add, signal, finish
 //   attend, combine, rms_norm, sparse_product, search   optional; lowering gives such operations only to
 //                         engines that have them
+//   accumulate_together   optional: loads of a group; other engines run groups one operation after the other
 //
 // No operation spins without a bound: a wait longer than `spin_limit_ticks` records its reason on the failure
 // board, and all workgroups of all ranks leave at their next wait.
@@ -45,6 +46,9 @@ class OpReader {
   __device__ std::uint32_t first_op(const LaunchParams& params) const {
     return static_cast<std::uint32_t>(reinterpret_cast<const DeviceOp*>(words_) - params.ops);
   }
+
+  // The current operation and those behind it, in memory.
+  __device__ const DeviceOp* in_memory() const { return reinterpret_cast<const DeviceOp*>(words_) + index_; }
 
   // Continues at `index`, with operations that end before `end`: operations of an item, or of the workgroup
   // again.
@@ -136,6 +140,16 @@ __device__ inline void go_on(OpReader& reader, const DeviceOp& op, const Mailbox
 __device__ inline void note(Instant& instant) {
   instant.ticks = ticks();
   instant.cycles = core_cycles();
+}
+
+// The operations of a group begin and end with the first, whose begin is noted.
+__device__ inline void note_group(const LaunchParams& params, const DeviceOp* group, int count) {
+  const Instant begin = params.stamps[group[0].number].begin;
+  for (int i = 0; i < count; ++i) {
+    OpStamp& stamp = params.stamps[group[i].number];
+    stamp.begin = begin;
+    note(stamp.end);
+  }
 }
 
 __device__ inline std::uint32_t* as_flag(const DeviceOp& op) {
@@ -336,6 +350,65 @@ __device__ inline void draw_item(const LaunchParams& params, const OpReader& rea
   }
 }
 
+// Waits of a group: each lane of the first wave polls a flag. False: leave the kernel.
+template <class Engine>
+__device__ __forceinline__ bool await_together(const LaunchParams& params, Engine& engine,
+                                               const DeviceOp* group, int count, Mailbox& mailbox, int turn) {
+  if (engine.thread() < kWaveLanes) {
+    if (engine.thread() == 0) mailbox.stop[turn] = 0;
+    wave_barrier();
+    for (int i = engine.thread(); i < count; i += kWaveLanes) {
+      const DeviceOp op = group[i];
+      if (!await_flag(op, params)) mailbox.stop[turn] = 1;
+      const bool swaps = static_cast<LockProtocol>(op.protocol) == LockProtocol::compare_and_swap;
+      if (swaps || !kPollAcquires) acquire_fence(static_cast<Scope>(op.scope));
+    }
+  }
+  engine.meet();
+  for (int i = 0; i < count; ++i) acquire_by_wave(static_cast<Scope>(group[i].scope));
+  return mailbox.stop[turn] == 0;
+}
+
+// Signals of a group: all earlier stores of the team are published once, then each lane of the first wave
+// sets a flag.
+template <class Engine>
+__device__ __forceinline__ void signal_together(Engine& engine, const DeviceOp* group, int count) {
+  bool releases = false;
+  bool of_system = false;
+  for (int i = 0; i < count; ++i) {
+    releases = releases || group[i].relaxed == 0;
+    of_system = of_system || static_cast<Scope>(group[i].scope) == Scope::system;
+  }
+  const Scope widest = of_system ? Scope::system : Scope::gpu;
+  if (releases) {
+    release_by_wave(widest);
+    engine.team_barrier();
+  }
+  if (engine.thread() >= kWaveLanes) return;
+  for (int i = engine.thread(); i < count; i += kWaveLanes) {
+    if (releases) release_fence(widest);
+    set_flag(group[i]);
+  }
+}
+
+// A group of operations that start together, of which `op` is the first. False: leave the kernel.
+template <class Engine>
+__device__ __forceinline__ bool run_together(const LaunchParams& params, Engine& engine,
+                                             const DeviceOp* group, const DeviceOp& op, Mailbox& mailbox,
+                                             int turn) {
+  const int count = op.together + 1;
+  switch (static_cast<OpKind>(op.kind)) {
+    case OpKind::wait:
+      return await_together(params, engine, group, count, mailbox, turn);
+    case OpKind::signal:
+      signal_together(engine, group, count);
+      return true;
+    default:
+      engine.accumulate_together(group, count);
+      return true;
+  }
+}
+
 // wait and claim: the team's first thread acts, all waves meet, and all threads learn the outcome. False:
 // leave the kernel.
 template <class Engine>
@@ -407,6 +480,17 @@ __device__ __forceinline__ void interpret(const LaunchParams& params, Engine& en
     const bool stamped = leader && params.stamps != nullptr && engine.stamps(op);
     if (stamped) note(params.stamps[op.number].begin);
     if ((op.bits & kJoin) != 0) engine.join();
+    if constexpr (requires { engine.accumulate_together(&op, 1); }) {
+      if (op.together > 0) {
+        const int count = op.together + 1;
+        const DeviceOp* const group = reader.in_memory();
+        stopped = !run_together(params, engine, group, op, mailbox, turn);
+        if (static_cast<OpKind>(op.kind) == OpKind::wait) turn ^= 1;
+        if (stamped) note_group(params, group, count);
+        reader.advance(static_cast<std::uint32_t>(count) - 1);
+        continue;
+      }
+    }
     switch (static_cast<OpKind>(op.kind)) {
       case OpKind::matmul:
         engine.matmul(op);

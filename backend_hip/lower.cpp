@@ -9,6 +9,7 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/group.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/timeline/timeline.hpp"
@@ -141,7 +142,8 @@ void Lowering::lower_workgroup(const Workgroup& workgroup) {
   skip_targets_.clear();
   done_until_ = 0;
   program_end_ = workgroup.first_op + workgroup.op_count;
-  program_.workgroups.push_back({static_cast<std::uint32_t>(program_.ops.size()), workgroup.op_count});
+  const std::size_t first_lowered = program_.ops.size();
+  program_.workgroups.push_back({static_cast<std::uint32_t>(first_lowered), workgroup.op_count});
   for (std::uint32_t i = workgroup.first_op; i < workgroup.first_op + workgroup.op_count; ++i) {
     if (std::find(skip_targets_.begin(), skip_targets_.end(), i) != skip_targets_.end())
       forget_accumulator(i);
@@ -152,6 +154,23 @@ void Lowering::lower_workgroup(const Workgroup& workgroup) {
       lowered.row = static_cast<std::int32_t>(i - workgroup.first_op) + 1;
       lowered.col = static_cast<std::int32_t>(workgroup.op_count);
     }
+  }
+  join_groups(first_lowered, workgroup);
+}
+
+// Kernels without matrix cores carry out a group at once. Stores and copies need nothing for that: the next
+// operation starts before they end.
+void Lowering::join_groups(std::size_t first_lowered, const Workgroup& program) {
+  if (tile_ != nullptr || attend_ != nullptr || sparse_) return;
+  const std::span<const Op> ops = ops_of(schedule_, program);
+  for (std::size_t i = 0, end = 0; i < ops.size(); i = end) {
+    end = end_of_group(ops, i);
+    const bool waits = loads(ops[i].kind) && ops[i].kind != OpKind::combine;
+    if (end == i + 1 || !(waits || ops[i].kind == OpKind::signal)) continue;
+    DeviceOp& first = program_.ops[first_lowered + i];
+    first.together = static_cast<std::int32_t>(end - i - 1);
+    for (std::size_t other = i + 1; other < end; ++other)
+      first.bits |= program_.ops[first_lowered + other].bits & kJoin;
   }
 }
 
@@ -164,10 +183,12 @@ void Lowering::lower_item(std::size_t k, std::size_t number, const ItemQueue& qu
   skip_targets_.clear();
   done_until_ = 0;
   program_end_ = item.first_op + item.op_count;
+  const std::size_t first_lowered = program_.ops.size();
   for (std::uint32_t i = item.first_op; i < item.first_op + item.op_count; ++i) {
     program_.ops.push_back(lower_op(i));
     program_.ops.back().ends_run = ends_run(i, item) ? 1 : 0;
   }
+  join_groups(first_lowered, item);
   DeviceOp& next = program_.ops.emplace_back();
   next.kind = static_cast<std::uint8_t>(OpKind::claim);
   next.scope = static_cast<std::uint8_t>(Scope::gpu);

@@ -42,6 +42,7 @@ class Lowering {
   // The hardware runs whole waves; 64 lanes suit both makers.
   static std::int32_t vector_threads(const Kernel& kernel);
   void lower_workgroup(const Workgroup& workgroup);
+  void join_groups(std::size_t first_lowered, const Workgroup& program);
   void lower_item(std::size_t k, std::size_t number, const ItemQueue& queue, std::uint32_t first_item);
   // Marks that another program of the same kernel, unknown which, may have run before.
   void follow_other_program();

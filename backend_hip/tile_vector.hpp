@@ -48,6 +48,23 @@ class VectorEngine {
     }
   }
 
+  // The tiles of a group, added in order; where a thread has one group of elements of each, it has several
+  // loads on their way.
+  __device__ __forceinline__ void accumulate_together(const DeviceOp* group, int count) {
+    const DeviceOp first = group[0];
+    const int words = first.rows * (first.cols / kGroupCols);
+    bool alike = words <= threads();
+    for (int i = 0; i < count; ++i) {
+      const DeviceOp& op = group[i];
+      alike = alike && op.dtype == first.dtype && op.width == 16 && op.cols % kGroupCols == 0;
+    }
+    if (alike && static_cast<DType>(first.dtype) == DType::bf16)
+      return add_together<DType::bf16>(group, count);
+    if (alike && static_cast<DType>(first.dtype) == DType::fp16)
+      return add_together<DType::fp16>(group, count);
+    for (int i = 0; i < count; ++i) accumulate(group[i]);
+  }
+
   __device__ __forceinline__ void store(const DeviceOp& op) {
     switch (static_cast<DType>(op.dtype)) {
       case DType::fp32:
@@ -242,6 +259,37 @@ class VectorEngine {
       for (int j = 0; j < kGroupCols; ++j) {
         const float value = to_float<dtype>((word[j / 2] >> (16 * (j % 2))) & 0xffffU);
         values_[i][j] = (fresh ? 0.0F : values_[i][j]) + value;
+      }
+    }
+  }
+
+  template <DType dtype>
+  __device__ __forceinline__ void add_together(const DeviceOp* group, int count) {
+    constexpr int kLoads = 8;  // of peers, on their way at once
+    const int row_groups = group[0].cols / kGroupCols;
+    const int total = row_groups * group[0].rows;
+    if (thread() >= total) return;
+    const int row = thread() / row_groups;
+    const int byte = (thread() - row * row_groups) * 16;
+    for (int begin = 0; begin < count; begin += kLoads) {
+      uint4 words[kLoads];
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i) {
+        if (begin + i >= count) break;
+        const DeviceOp& op = group[begin + i];
+        words[i] = load_16(reinterpret_cast<const unsigned char*>(op.address) +
+                           static_cast<std::int64_t>(row) * op.pitch + byte);
+      }
+#pragma unroll
+      for (int i = 0; i < kLoads; ++i) {
+        if (begin + i >= count) break;
+        const bool fresh = (group[begin + i].bits & kFresh) != 0;
+        const std::uint32_t word[4] = {words[i].x, words[i].y, words[i].z, words[i].w};
+#pragma unroll
+        for (int j = 0; j < kGroupCols; ++j) {
+          const float value = to_float<dtype>((word[j / 2] >> (16 * (j % 2))) & 0xffffU);
+          values_[0][j] = (fresh ? 0.0F : values_[0][j]) + value;
+        }
       }
     }
   }

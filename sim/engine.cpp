@@ -77,8 +77,9 @@ double Engine::collect_ended(double now, double same_ns) {
   }
   if (ended_.size() > 1) {
     const auto rank = [&](const FluidNetwork::Completion& ended) {
-      if (is_transfer(ended.token)) return ended.token;
-      return token_of(run_.workgroups[workgroup_of(ended.token)].id, (ended.token & 1u) != 0);
+      if (is_transfer(ended.token)) return std::pair(ended.token, 0u);
+      const WorkgroupState& wg = run_.workgroups[workgroup_of(ended.token)];
+      return std::pair(token_of(wg.id, (ended.token & 1u) != 0), wg.group_of == kNobody ? 0u : wg.pc);
     };
     std::sort(ended_.begin(), ended_.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   }

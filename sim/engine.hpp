@@ -11,13 +11,13 @@
 //
 // Split by topic: engine_setup.cpp (before the run), engine.cpp (loop, dispatch, kernels), engine_host.cpp
 // (host programs, streams), engine_copies.cpp (copy engines, events), engine_ops.cpp (tile operations),
-// engine_flags.cpp (signals, waits), engine_claim.cpp (work queues), engine_clock.cpp (clock under the power
-// limit), engine_sender.cpp (stores beside the matmuls of their workgroup), engine_lock_step.cpp (matmuls
-// that share operands), engine_attend.cpp (cache hits of keys and values), engine_sparse.cpp (rows of sparse
-// matrices), engine_traffic.cpp (resources that an operation uses), engine_regions.cpp (cache hits of regions
-// that overlap others), engine_write_back.cpp (when memory gets written data), engine_links.cpp (links that
-// an operation uses), engine_outlook.cpp (when to give up), engine_counters.cpp (counters of a timeline),
-// engine_result.cpp (results, stalls).
+// engine_flags.cpp (signals, waits), engine_claim.cpp (work queues), engine_group.cpp (operations that start
+// together), engine_clock.cpp (clock under the power limit), engine_sender.cpp (stores beside the matmuls of
+// their workgroup), engine_lock_step.cpp (matmuls that share operands), engine_attend.cpp (cache hits of keys
+// and values), engine_sparse.cpp (rows of sparse matrices), engine_traffic.cpp (resources that an operation
+// uses), engine_regions.cpp (cache hits of regions that overlap others), engine_write_back.cpp (when memory
+// gets written data), engine_links.cpp (links that an operation uses), engine_outlook.cpp (when to give up),
+// engine_counters.cpp (counters of a timeline), engine_result.cpp (results, stalls).
 #pragma once
 
 #include <array>
@@ -171,6 +171,11 @@ class Engine {
   void finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
   void blame_boundary(WorkgroupState& wg, const TileRecord& record);
+
+  // engine_group.cpp
+  bool begins_group(const WorkgroupState& wg) const;
+  void begin_group(std::uint32_t id, double now);
+  void end_member(std::uint32_t id, double now);
 
   // engine_attend.cpp
   Missed look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now);

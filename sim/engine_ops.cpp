@@ -32,6 +32,10 @@ void Engine::step(std::uint32_t id, double now) {
       hand_over(id, now);
       continue;
     }
+    if (begins_group(wg)) {
+      begin_group(id, now);
+      return;
+    }
     wg.computed = wg.computed || loads(op.kind);
     wg.op_start_ns = now;
     ++run_.totals.tile_operations;
@@ -44,7 +48,11 @@ void Engine::step(std::uint32_t id, double now) {
     return;
   }
   wg.waiting = Waiting::nothing;
-  finish_workgroup(id, now);
+  if (wg.group_of != kNobody) {
+    end_member(id, now);
+  } else {
+    finish_workgroup(id, now);
+  }
 }
 
 // A workgroup has one store in flight at a time, and none behind a barrier, which all waves reach once their
@@ -223,6 +231,7 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   const GpuState& gpu = run_.gpus[path.rank];
   const bool multiplies = gpu.busy_matrix_cus > 0;
   MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = read_latency_ns(path)};
+  met.together = wg.together;
   met.lone = (costs.knows_guarded_copies() || (costs.busy_copy_ns > 0 && multiplies)) &&
              is_lone_copy(wg, op_index, path);
   met.probes = is_next_probe(wg, op_index);

@@ -67,7 +67,10 @@ void Engine::index_outlook() {
         sure = false;
       } else if (op.kind == OpKind::wait && sure && op.value > 0 && o + 1 < state.end) {
         FlagOutlook& flag = flags[flag_of(kernel.rank, op)];
-        if (rest_ns_[o + 1] > flag.rest_ns) flag = {rest_ns_[o + 1], state.kernel, flag.signals};
+        std::uint32_t next = o + 1;
+        while (next < state.end && run_.schedule.ops[next].with_previous) ++next;
+        const double rest = next < state.end ? rest_ns_[next] : 0;
+        if (rest > flag.rest_ns) flag = {rest, state.kernel, flag.signals};
       }
     }
   };
@@ -87,10 +90,21 @@ void Engine::index_outlook() {
 void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
                         const std::vector<FlagOutlook>* flags) {
   const bool matmuls_drain = run_.machine.gpu.loads_wait_for_stores && !state.has_sender;
-  double rest = 0;           // from the next operation on
-  double rest_of_drain = 0;  // from the next operation on that waits for the store in flight
+  double rest = 0;                      // from the next operation on
+  double rest_of_drain = 0;             // from the next operation on that waits for the store in flight
+  double behind = 0, drain_behind = 0;  // the same, from the operation behind the group
+  double most = 0, most_of_drain = 0;   // over the operations of the group
   for (std::uint32_t o = state.end; o-- > state.pc;) {
     const Op& op = run_.schedule.ops[o];
+    const bool grouped = o + 1 < state.end && run_.schedule.ops[o + 1].with_previous;
+    if (grouped) {
+      rest = behind;
+      rest_of_drain = drain_behind;
+    } else {
+      behind = rest;
+      drain_behind = rest_of_drain;
+      most = most_of_drain = 0;
+    }
     const bool sent = state.has_sender && is_sent(op);
     if (op.kind == OpKind::claim) {
       rest = rest_of_drain = 0;
@@ -116,6 +130,12 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       rest = is_asynchronous(op.kind) ? std::max(rest, ns + rest_of_drain) : rest + ns;
       if (is_asynchronous(op.kind)) rest_of_drain = rest;
     }  // else: runs beside the next operations; the wait for the staging area does not count
+    most = std::max(most, rest);
+    most_of_drain = std::max(most_of_drain, rest_of_drain);
+    if (grouped && !op.with_previous) {
+      rest = most;
+      rest_of_drain = most_of_drain;
+    }
     rest_ns_[o] = rest;
   }
 }

@@ -1,5 +1,7 @@
 #include "sim/engine_run.hpp"
 
+#include <algorithm>
+
 #include "model/schedule/relax.hpp"
 
 namespace tritax::engine {
@@ -8,6 +10,15 @@ namespace {
 std::int32_t free_flag_of(const Schedule& schedule) {
   if (schedule.flags.empty() || schedule.flags.back().name != kTileDependences) return -2;
   return static_cast<std::int32_t>(schedule.flags.size()) - 1;
+}
+
+std::size_t most_together_of(const Schedule& schedule) {
+  std::size_t most = 1, together = 1;
+  for (const Op& op : schedule.ops) {
+    together = op.with_previous ? together + 1 : 1;
+    most = std::max(most, together);
+  }
+  return most;
 }
 }  // namespace
 
@@ -26,6 +37,7 @@ Run::Run(const Schedule& of_schedule, const Machine& on_machine, const Simulatio
       free_flag(free_flag_of(schedule)),
       has_items(std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
                             [](const Kernel& kernel) { return !kernel.items.empty(); })),
+      most_together(most_together_of(schedule)),
       traffic(simulated_ranks, machine.gpu.xcds, schedule.buffers.size()) {}
 
 GpuState::GpuState(const Gpu& gpu)

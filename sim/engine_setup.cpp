@@ -171,8 +171,9 @@ void Engine::index_schedule() {
   SlabIds slab_ids;
   run_.inputs_of_op.resize(run_.schedule.ops.size());
   std::uint32_t first_workgroup = 0;
-  run_.workgroups.reserve(workgroups_of(run_.schedule));
-  run_.senders.reserve(workgroups_of(run_.schedule));
+  const std::size_t members = run_.most_together > 1 ? run_.most_together : 0;
+  run_.workgroups.reserve(workgroups_of(run_.schedule) * (1 + members));
+  run_.senders.reserve(workgroups_of(run_.schedule) * (1 + members));
   sent_.reserve(workgroups_of(run_.schedule));
   for (std::uint32_t k = 0; k < run_.schedule.kernels.size(); ++k) {
     const Kernel& kernel = run_.schedule.kernels[k];

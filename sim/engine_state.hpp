@@ -80,7 +80,7 @@ struct Event {
 
 enum class Level : std::uint8_t { chip, l2, llc, hbm };  // where a tile is read from; chip: no traffic
 
-enum class Waiting : std::uint8_t { nothing, activity, store, loads, flag, time };
+enum class Waiting : std::uint8_t { nothing, activity, store, loads, flag, time, group };
 
 struct TileRecord {  // state of one tile-sized cell of a buffer of a rank
   double l2_mark = -1e300;
@@ -121,8 +121,11 @@ struct alignas(64) WorkgroupHead {
   std::int16_t store_rank = 0;  // target of the store
   bool store_crowds = false;    // the store counts in copies_on_link_
   KernelProfile profile = KernelProfile::interpreter;
-  std::int16_t rank = 0;  // rank of the workgroup
-  std::int16_t die = 0;   // die of the compute unit
+  std::int16_t rank = 0;             // rank of the workgroup
+  std::int16_t die = 0;              // die of the compute unit
+  std::uint16_t together = 1;        // of a member of a group: operations of the group (engine_group.cpp)
+  std::uint32_t group_of = kNobody;  // of a member of a group: place of the workgroup
+  std::uint32_t running = 0;         // members of the group that have not ended
   double op_start_ns = 0;
   double op_alone_ns = 0;  // duration of the running activity without contention
 };

@@ -233,7 +233,8 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   if (path.kind == MoveKind::local_load) read_locally(op.buffer, op.rect.row, op.rect.col);
   if (path.copies_own()) read_locally(op.src_buffer, op.src_row, op.src_col);
   const std::int32_t residents = run_.gpus[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
-  path.cap_gb_per_s = run_.moves.workgroup_gb_per_s(wg.kernel, path.kind, std::max(1, residents));
+  path.cap_gb_per_s =
+      run_.moves.workgroup_gb_per_s(wg.kernel, path.kind, std::max(1, residents) * wg.together);
   const double payload_share =
       path.traffic() == Traffic::stores ? run_.moves.rates(wg.kernel).payload_share : 1;
   path.with_flags = 1 / payload_share;

@@ -139,6 +139,7 @@ struct OpenOp {
   std::uint32_t op = 0;
   Eigen::MatrixXd values;
   std::optional<FunctionalMemory::OpenWrite> write;  // store, copy, atomic_add
+  bool ended = false;                                // … but waits for those before it in its group
 };
 
 struct WorkgroupState {
@@ -146,7 +147,7 @@ struct WorkgroupState {
   bool merges = false;  // the accumulator is a partial of attention: its last column holds log-sum-exps
   bool stored = false;  // a matmul starts from zero
   std::int32_t first_row = -1;  // of a sparse_product, parts of whose result may be written out
-  std::vector<OpenOp> open;     // at most the store in flight and the current operation
+  std::vector<OpenOp> open;     // the store in flight, and the current operation or group, in program order
 };
 
 }  // namespace
@@ -180,6 +181,7 @@ struct FunctionalExecutor::State {
   Eigen::MatrixXd sparse_rows(const OpPlace& place, const Op& op);
   void start(const OpPlace& place);
   void finish(const OpPlace& place);
+  void take_effect(const OpPlace& place, OpenOp open);
   void start_copy(int rank, std::uint32_t host_op);
   void finish_copy(int rank, std::uint32_t host_op);
   void add_to_accumulator(const OpPlace& place, Eigen::MatrixXd values);
@@ -338,22 +340,36 @@ void FunctionalExecutor::State::add_to_accumulator(const OpPlace& place, Eigen::
   workgroup.stored = false;
 }
 
+// The values of an operation that fills the accumulator enter it.
+void FunctionalExecutor::State::take_effect(const OpPlace& place, OpenOp open) {
+  const Op& op = op_at(place);
+  if (traits_of(op.kind).accumulator != AccumulatorUse::replaced)
+    return add_to_accumulator(place, std::move(open.values));
+  WorkgroupState& workgroup = workgroup_at(place);
+  workgroup.accumulator = std::move(open.values);
+  workgroup.merges = workgroup.stored = false;
+  workgroup.first_row = op.kind == OpKind::sparse_product ? op.rect.row : -1;
+}
+
 void FunctionalExecutor::State::finish(const OpPlace& place) {
   WorkgroupState& workgroup = workgroup_at(place);
   const auto at = std::find_if(workgroup.open.begin(), workgroup.open.end(),
                                [&](const OpenOp& open) { return open.op == place.op; });
-  if (at != workgroup.open.end()) {
-    OpenOp open = std::move(*at);
+  if (at != workgroup.open.end() && at->write) {
+    memory.end_write(*at->write, at->values);
     workgroup.open.erase(at);
-    if (open.write) {
-      memory.end_write(*open.write, open.values);
-    } else if (traits_of(op_at(place).kind).accumulator == AccumulatorUse::replaced) {
-      workgroup.accumulator = std::move(open.values);
-      workgroup.merges = workgroup.stored = false;
-      const Op& filled = op_at(place);
-      workgroup.first_row = filled.kind == OpKind::sparse_product ? filled.rect.row : -1;
-    } else {
-      add_to_accumulator(place, std::move(open.values));
+  } else if (at != workgroup.open.end()) {
+    // What a group leaves in the accumulator does not depend on which of its operations ends first.
+    at->ended = true;
+    const auto fills = [](const OpenOp& open) { return !open.write; };
+    while (true) {
+      const auto next = std::find_if(workgroup.open.begin(), workgroup.open.end(), fills);
+      if (next == workgroup.open.end() || !next->ended) break;
+      OpenOp open = std::move(*next);
+      workgroup.open.erase(next);
+      OpPlace of = place;
+      of.op = open.op;
+      take_effect(of, std::move(open));
     }
   }
   if (draws_items(op_at(place))) {  // registers start empty, whatever was drawn

@@ -116,7 +116,8 @@ double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move&
   if (op.kind == OpKind::copy && costs.ragged_copy_ns > 0 && is_ragged(op)) latency += costs.ragged_copy_ns;
   if (met.lone) latency += costs.busy_copy_ns * met.busy_share;
   latency *= rates_[static_cast<std::size_t>(&kernel - schedule_.kernels.data())].time_factor;
-  if (loads_tile(op.kind) && costs.accumulate_gb_per_s > 0) latency += bytes / costs.accumulate_gb_per_s;
+  if (loads_tile(op.kind) && costs.accumulate_gb_per_s > 0)
+    latency += met.together * bytes / costs.accumulate_gb_per_s;
   double rate = met.gb_per_s;
   if (move.pulls()) {
     latency += machine_.fabric.load_round_trip_ns + 2 * between_nodes_ns(machine_, move.rank, move.peer);

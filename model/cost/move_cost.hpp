@@ -119,6 +119,7 @@ struct MoveConditions {
   double read_ns = 0;      // latency of own memory, for moves that read own memory
   double busy_share = 0;   // share of the compute units that run matmuls
   double clock_share = 1;  // of the boost clock
+  double together = 1;     // moves of the workgroup that start together, whose tiles it adds one by one
   bool lone = false;       // a copy from own memory directly after an operation that is not a copy, or first
   bool probes = false;     // a load that continues a search, see goes_on_search()
 };

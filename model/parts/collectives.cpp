@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t kMostWorkgroups = std::int64_t{1} << 16;
 
 // A function-local static, because tables of workloads read it before main() begins.
-const std::array<Spec, 7>& all_knobs() {
-  static const std::array<Spec, 7> knobs{{
+const std::array<Spec, 8>& all_knobs() {
+  static const std::array<Spec, 8> knobs{{
       {.name = "comm_tile",
        .help = "piece that a workgroup moves per step, for example 64x256; left out: 128x128",
        .low = kTileStep,
@@ -43,6 +43,7 @@ const std::array<Spec, 7>& all_knobs() {
        .shown = "{}"},
       sum_knob("rings"),
       gemm_knob("peer_order"),
+      sum_knob("peers"),
       gemm_knob("lock"),
       gemm_knob("host_barriers"),
   }};

@@ -20,6 +20,11 @@ namespace tritax {
 enum class PeerOrder : std::uint8_t { fixed, rotated, staggered };
 inline constexpr std::array<std::string_view, 3> kPeerOrderNames{"fixed", "rotated", "staggered"};
 
+// Whether a workgroup serves its peers in groups of operations that start together
+// (model/schedule/group.hpp).
+enum class ServesPeers : std::uint8_t { together, in_turn };
+inline constexpr std::array<std::string_view, 2> kServesPeersNames{"together", "in-turn"};
+
 // Defaults as in the kernels and the harness of ROCm/iris. For a user's run without knobs,
 // `default_gemm_knobs` holds.
 struct GemmKnobs {

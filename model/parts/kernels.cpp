@@ -91,12 +91,17 @@ std::vector<int> peers_of(PeerOrder order, int ranks, int rank, std::int32_t wor
 }
 
 void exchange_arrivals(ScheduleBuilder& builder, const std::vector<int>& peers, int ranks, int rank,
-                       std::int32_t index, std::int16_t arrived, LockProtocol protocol) {
+                       std::int32_t index, std::int16_t arrived, LockProtocol protocol, ServesPeers serves) {
   const std::int32_t row = index * ranks;
   builder.barrier();
-  for (const int peer : peers) builder.signal(arrived, row + rank, 1, peer, Scope::system, protocol);
+  add_by_peer(builder, serves, [&] {
+    for (const int peer : peers) builder.signal(arrived, row + rank, 1, peer, Scope::system, protocol);
+  });
   // Iris polls these flags with volatile loads, whatever protocol the tile locks use.
-  for (const int peer : peers) builder.wait(arrived, row + peer, 1, Scope::system, LockProtocol::load_store);
+  add_by_peer(builder, serves, [&] {
+    for (const int peer : peers)
+      builder.wait(arrived, row + peer, 1, Scope::system, LockProtocol::load_store);
+  });
 }
 
 std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, const std::vector<int>& peers,

@@ -92,7 +92,15 @@ std::vector<T> merged(const std::vector<std::vector<T>>& by_peer, bool in_turn) 
 // Adds the end of communicating workgroup `index`: it tells its counterpart on every peer that its data are
 // there, and waits for the data of all peers. `arrived` has one flag for every (index, source rank).
 void exchange_arrivals(ScheduleBuilder& builder, const std::vector<int>& peers, int ranks, int rank,
-                       std::int32_t index, std::int16_t arrived, LockProtocol protocol);
+                       std::int32_t index, std::int16_t arrived, LockProtocol protocol,
+                       ServesPeers serves = ServesPeers::in_turn);
+
+// Adds operations as `add` does, as a group unless the kernel serves its peers in turn.
+template <typename Add>
+void add_by_peer(ScheduleBuilder& builder, ServesPeers serves, Add&& add) {
+  if (serves == ServesPeers::in_turn) return add();
+  builder.together(add);
+}
 
 // Adds a kernel of one workgroup that does only this, for data that copy engines have moved or will move.
 std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, const std::vector<int>& peers,

@@ -38,11 +38,8 @@ void push_pieces(SumDraft& draft, const OneShotRows& shot, int rank, std::int32_
     const std::int32_t col = i % shot.pieces * shot.width;
     const Rect piece{row, col, 1, std::min(shot.width, n - col)};
     builder.load(draft.partial, piece, rank);
-    for (const int peer : peers) {
-      if (i == p) await_opened(draft, peer);
-      builder.store(shot.slots, {rank * m + row, col, 1, piece.cols}, peer);
-    }
-    for (const int peer : peers) builder.signal(shot.arrived, row, 1, peer, Scope::system, draft.knobs.lock);
+    const Rect slot{rank * m + row, col, 1, piece.cols};
+    send_to_slots(draft, {shot.slots, slot, shot.arrived, row}, peers, i == p);
   }
 }
 
@@ -52,15 +49,17 @@ void add_rows(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, in
   for (std::int32_t row = p; row < draft.problem.m; row += shot.workgroups) {
     if (shot.arrived >= 0)
       builder.wait(shot.arrived, row, (draft.ranks() - 1) * shot.pieces, Scope::system, draft.knobs.lock);
-    builder.load(norm.residual, row_of(draft, row), rank);
-    builder.reduce(draft.partial, row_of(draft, row), rank);
-    for (const int peer : peers) {
-      if (shot.slots >= 0) {
-        builder.reduce(shot.slots, slot_of_row(draft, peer, row), rank);
-      } else {
-        builder.reduce(draft.partial, row_of(draft, row), peer);
+    add_by_peer(builder, draft.knobs.serves, [&] {
+      builder.load(norm.residual, row_of(draft, row), rank);
+      builder.reduce(draft.partial, row_of(draft, row), rank);
+      for (const int peer : peers) {
+        if (shot.slots >= 0) {
+          builder.reduce(shot.slots, slot_of_row(draft, peer, row), rank);
+        } else {
+          builder.reduce(draft.partial, row_of(draft, row), peer);
+        }
       }
-    }
+    });
     finish_norm_row(draft, norm, rank, row);
   }
 }
@@ -169,7 +168,7 @@ std::int32_t add_one_shot_kernel(SumDraft& draft, const NormRows& norm, const On
     if (draft.alone()) tell_opened(draft, rank, p == 0);  // else the GEMM kernel does
     if (shot.ready >= 0) {
       exchange_arrivals(draft.builder, draft.peers_of(rank, p), draft.ranks(), rank, p, shot.ready,
-                        draft.knobs.lock);
+                        draft.knobs.lock, draft.knobs.serves);
     }
     if (shot.slots >= 0) push_pieces(draft, shot, rank, p);
     add_rows(draft, norm, shot, rank, p);

@@ -300,9 +300,11 @@ void multiply(SumDraft& draft, int rank, const Rect& rect) {
 
 void store_sum(SumDraft& draft, int rank, const Rect& rect, std::int32_t workgroup) {
   const Rect place = draft.place_in_c(rank, rect);
-  draft.builder.store(draft.c, place, rank);
-  if (!draft.everywhere) return;
-  for (const int peer : draft.peers_of(rank, workgroup)) draft.builder.store(draft.c, place, peer);
+  add_by_peer(draft.builder, draft.knobs.serves, [&] {
+    draft.builder.store(draft.c, place, rank);
+    if (!draft.everywhere) return;
+    for (const int peer : draft.peers_of(rank, workgroup)) draft.builder.store(draft.c, place, peer);
+  });
 }
 
 void add_opened(SumDraft& draft) {
@@ -311,12 +313,35 @@ void add_opened(SumDraft& draft) {
 
 void tell_opened(SumDraft& draft, int rank, bool first_workgroup) {
   if (draft.opened < 0 || !first_workgroup) return;
-  for (const int peer : peers_of(PeerOrder::rotated, draft.ranks(), rank, 0))
-    draft.builder.signal(draft.opened, rank, 1, peer, Scope::system, draft.knobs.lock);
+  add_by_peer(draft.builder, draft.knobs.serves, [&] {
+    for (const int peer : peers_of(PeerOrder::rotated, draft.ranks(), rank, 0))
+      draft.builder.signal(draft.opened, rank, 1, peer, Scope::system, draft.knobs.lock);
+  });
 }
 
 void await_opened(SumDraft& draft, int peer) {
   if (draft.opened >= 0) draft.builder.wait(draft.opened, peer, 1, Scope::system, draft.knobs.lock);
+}
+
+void send_to_slots(SumDraft& draft, const SlotOfAll& slot, const std::vector<int>& peers, bool awaits) {
+  const ServesPeers serves = draft.knobs.serves;
+  const auto store = [&](int peer) { draft.builder.store(slot.slots, slot.rect, peer); };
+  if (serves == ServesPeers::in_turn) {
+    for (const int peer : peers) {
+      if (awaits) await_opened(draft, peer);
+      store(peer);
+    }
+  } else {
+    const auto await_all = [&] {
+      for (const int peer : peers) await_opened(draft, peer);
+    };
+    if (awaits) draft.builder.together(await_all);
+    draft.builder.together([&] { std::for_each(peers.begin(), peers.end(), store); });
+  }
+  add_by_peer(draft.builder, serves, [&] {
+    for (const int peer : peers)
+      draft.builder.signal(slot.arrived, slot.index, 1, peer, Scope::system, draft.knobs.lock);
+  });
 }
 
 void add_done(SumDraft& draft, std::int32_t workgroups) {
@@ -326,7 +351,7 @@ void add_done(SumDraft& draft, std::int32_t workgroups) {
 void exchange_done(SumDraft& draft, int rank, std::int32_t index) {
   if (draft.done < 0) return;
   exchange_arrivals(draft.builder, draft.peers_of(rank, index), draft.ranks(), rank, index, draft.done,
-                    draft.knobs.lock);
+                    draft.knobs.lock, draft.knobs.serves);
 }
 
 namespace {
@@ -375,14 +400,16 @@ void add_item(SumDraft& draft, int rank, const SumTile& item, const SumFlags& fl
     for (const std::int32_t tile : item.tiles)
       draft.builder.wait(flags.arrived, tile, peers, Scope::system, draft.knobs.lock);
   }
-  draft.builder.load(draft.partial, item.rect, rank);
-  for (const int peer : draft.peers_of(rank, workgroup)) {
-    if (pushed) {
-      draft.builder.reduce(draft.slots, draft.place_in_slot(rank, peer, item.rect), rank);
-    } else {
-      draft.builder.reduce(draft.partial, item.rect, peer);
+  add_by_peer(draft.builder, draft.knobs.serves, [&] {
+    draft.builder.load(draft.partial, item.rect, rank);
+    for (const int peer : draft.peers_of(rank, workgroup)) {
+      if (pushed) {
+        draft.builder.reduce(draft.slots, draft.place_in_slot(rank, peer, item.rect), rank);
+      } else {
+        draft.builder.reduce(draft.partial, item.rect, peer);
+      }
     }
-  }
+  });
   store_sum(draft, rank, item.rect, workgroup);
 }
 

@@ -53,10 +53,11 @@ struct SumKnobs : SharingKnobs {
   std::optional<DType> result;  // of C
   // Engine whose all-reduce replaces the library's (is_custom()), or none.
   LibraryRoutine custom = LibraryRoutine::none;
+  ServesPeers serves = ServesPeers::in_turn;
 };
 SumKnobs sum_knobs_of(const Values& values);
 
-// Rows for the tables of workloads: transport, chunks, rings, wire_dtype, result_dtype.
+// Rows for the tables of workloads: transport, chunks, rings, wire_dtype, result_dtype, peers.
 const Spec& sum_knob(std::string_view name);
 
 // Throws UserError for values that no machine allows.
@@ -192,6 +193,17 @@ void await_opened(SumDraft& draft, int peer);
 // the host does not say when these are complete.
 void add_done(SumDraft& draft, std::int32_t workgroups);
 void exchange_done(SumDraft& draft, int rank, std::int32_t index);
+
+// A place in the slots of every peer, and the flag that tells a peer that it is filled.
+struct SlotOfAll {
+  std::int16_t slots = -1;
+  Rect rect;
+  std::int16_t arrived = -1;
+  std::int32_t index = 0;
+};
+// Stores the accumulator to a slot of every peer and tells the peers; `awaits`: once each has opened its
+// slots.
+void send_to_slots(SumDraft& draft, const SlotOfAll& slot, const std::vector<int>& peers, bool awaits);
 
 // The shares of a kernel with `workgroups` workgroups on every rank, over `tiles` tiles. Call it before
 // adding the first workgroup.

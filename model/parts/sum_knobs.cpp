@@ -15,7 +15,7 @@ constexpr std::int64_t kMaxRings = 1024;
 constexpr std::array<std::string_view, 1 + kCommonDTypeCount> kWireNames{"usual", "fp32", "fp16", "bf16",
                                                                          "fp8"};
 
-constexpr std::array<Spec, 5> kSumKnobs{{
+constexpr std::array<Spec, 6> kSumKnobs{{
     {.name = "transport",
      .help = "who moves partial sums: the GPU that has them stores them (push), or the owner loads them "
              "(pull)",
@@ -47,6 +47,15 @@ constexpr std::array<Spec, 5> kSumKnobs{{
      .names = kWireNames,
      .shown = "C in {}",
      .not_shown = 0},
+    {.name = "peers",
+     .help =
+         "how a workgroup serves its peers: all at the same time, as kernels do that give each peer a thread "
+         "or have its loads in flight at once, or one after the other (in-turn)",
+     .kind = ValueKind::name,
+     .names = kServesPeersNames,
+     .unrecorded = static_cast<std::int64_t>(ServesPeers::in_turn),
+     .shown = "peers {}",
+     .not_shown = 0},
 }};
 
 // The dtype of a knob, if the knob gives one.
@@ -74,6 +83,7 @@ SumKnobs sum_knobs_of(const Values& values) {
   knobs.wire = dtype_of_knob(values, "wire_dtype");
   knobs.result = dtype_of_knob(values, "result_dtype");
   knobs.custom = custom_of(values);
+  knobs.serves = static_cast<ServesPeers>(values.get_or("peers", static_cast<std::int64_t>(knobs.serves)));
   return knobs;
 }
 

@@ -26,7 +26,7 @@ std::int32_t pulling_kernel(SumDraft& draft, int rank, std::int32_t workgroups,
     draft.builder.workgroup(id);
     if (ready >= 0) {
       exchange_arrivals(draft.builder, draft.peers_of(rank, q), draft.ranks(), rank, q, ready,
-                        draft.knobs.lock);
+                        draft.knobs.lock, draft.knobs.serves);
     }
     send_and_add(draft, rank, q, workgroups, items, {});
     exchange_done(draft, rank, q);

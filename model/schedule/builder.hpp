@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/schedule/group.hpp"
 #include "model/schedule/schedule.hpp"
 
 namespace tritax {
@@ -107,6 +108,15 @@ class ScheduleBuilder {
   void claim(std::int16_t flag, std::int32_t index, std::int32_t limit, std::int32_t skip_operations);
   // Runs items [first, first + count) of the kernel; all workgroups that claim from this counter take turns.
   void claim_items(std::int16_t flag, std::int32_t index, std::int32_t first, std::int32_t count);
+
+  // The operations that `add` adds start together, in groups of at most kMostTogether (group.hpp).
+  template <typename Add>
+  void together(Add&& add) {
+    const std::size_t first = schedule_.ops.size();
+    add();
+    for (std::size_t i = first; i < schedule_.ops.size(); ++i)
+      schedule_.ops[i].with_previous = (i - first) % kMostTogether != 0;
+  }
 
   void launch(int rank, std::int32_t kernel, std::int32_t stream = 0);
   void graph_launch(int rank, Graph graph);

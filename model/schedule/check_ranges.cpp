@@ -11,6 +11,7 @@
 
 #include "model/schedule/accumulator.hpp"
 #include "model/schedule/findings.hpp"
+#include "model/schedule/group.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 
@@ -129,6 +130,11 @@ class RangeChecker {
       const Op& op = schedule_.ops[range.first_op + i];
       refused_ = false;
       check_op(op, schedule_.kernels[kernel], range.op_count - i - 1);
+      if (op.with_previous && !refused_) {
+        const std::string fault =
+            fault_of_group(schedule_, range, i, schedule_.kernels[kernel].rank, claim_.end);
+        if (!fault.empty()) refuse(Kind::meaningless, fault);
+      }
       if (refused_ && fills_accumulator(op.kind)) accumulator_.forget();
     }
   }

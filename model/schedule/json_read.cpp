@@ -310,6 +310,9 @@ class Reader {
         op.src_row = static_cast<std::int32_t>(value.at("sharing").one_of(kLaneSharingNames));
         op.value = int32_or(value, "lanes", 1, 1);
         return;
+      case OpField::group:
+        op.with_previous = value.has("with_previous") && value.at("with_previous").boolean();
+        return;
     }
   }
 

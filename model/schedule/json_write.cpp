@@ -320,6 +320,9 @@ class Writer {
       case OpField::lanes:
         return put(R"(, "sharing": "{}", "lanes": {})",
                    kLaneSharingNames[static_cast<std::size_t>(op.src_row)], op.value);
+      case OpField::group:
+        if (op.with_previous) put(R"(, "with_previous": true)");
+        return;
     }
   }
 

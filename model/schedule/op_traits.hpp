@@ -40,6 +40,7 @@ enum class OpField : std::uint8_t {
   skip,      // rect.rows
   sparse,    // index, src_buffer (values), b_buffer (x), src_col, of the own rank
   lanes,     // src_row, value
+  group,     // with_previous
 };
 enum class HostField : std::uint8_t { kernel, graph, stream, event, transfer, label, duration };
 
@@ -98,10 +99,10 @@ constexpr auto op_traits_table() {
       OpTraits{
           K::matmul, "matmul", {F::operands, F::rect, F::k}, Reads::operands, {}, A::multiplied_into, loads},
       OpTraits{K::load, "load", {F::from, F::tile}, Reads::tile, {}, A::replaced, loads},
-      OpTraits{K::store, "store", {F::to, F::tile}, {}, W::over, A::written_out, sent},
-      OpTraits{K::copy, "copy", {F::to, F::tile, F::source}, Reads::source, W::over, {}, drains},
-      OpTraits{K::reduce, "reduce", {F::from, F::tile}, Reads::tile, {}, A::added_to, loads},
-      OpTraits{K::atomic_add, "atomic_add", {F::to, F::tile}, {}, W::onto, A::written_out, drains},
+      OpTraits{K::store, "store", {F::to, F::tile, F::group}, {}, W::over, A::written_out, sent},
+      OpTraits{K::copy, "copy", {F::to, F::tile, F::source, F::group}, Reads::source, W::over, {}, drains},
+      OpTraits{K::reduce, "reduce", {F::from, F::tile, F::group}, Reads::tile, {}, A::added_to, loads},
+      OpTraits{K::atomic_add, "atomic_add", {F::to, F::tile, F::group}, {}, W::onto, A::written_out, drains},
       OpTraits{K::attend,
                "attend",
                {F::heads, F::rect, F::k, F::mask},
@@ -109,9 +110,15 @@ constexpr auto op_traits_table() {
                {},
                A::multiplied_into,
                loads},
-      OpTraits{K::combine, "combine", {F::from, F::tile}, Reads::tile, {}, A::added_to, loads},
-      OpTraits{K::signal, "signal", {F::counter, F::value, F::home, F::ordering, F::form}, {}, {}, {}, sent},
-      OpTraits{K::wait, "wait", {F::counter, F::value, F::ordering}, {}, {}, {}, loads},
+      OpTraits{K::combine, "combine", {F::from, F::tile, F::group}, Reads::tile, {}, A::added_to, loads},
+      OpTraits{K::signal,
+               "signal",
+               {F::counter, F::value, F::home, F::ordering, F::form, F::group},
+               {},
+               {},
+               {},
+               sent},
+      OpTraits{K::wait, "wait", {F::counter, F::value, F::ordering, F::group}, {}, {}, {}, loads},
       OpTraits{K::barrier, "barrier", {}, {}, {}, {}, drains},
       OpTraits{K::claim, "claim", {F::counter, F::items, F::limit, F::skip}},
       OpTraits{K::sparse_product,

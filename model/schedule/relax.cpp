@@ -137,7 +137,8 @@ std::vector<OrderQuery> lost_dependences(const SyncGraph& graph, const SyncGraph
 }
 
 // Places for the flag operations of a workgroup. A block after a claim may be skipped, so signals and waits
-// go outside the block: then every workgroup that could have run the block has signalled.
+// go outside the block: then every workgroup that could have run the block has signalled. They go outside a
+// group too, whose operations stay next to each other.
 std::vector<std::pair<std::uint32_t, std::uint32_t>> blocks_of(const Schedule& schedule,
                                                                const Workgroup& workgroup) {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> block(workgroup.op_count);  // first and last operation
@@ -153,6 +154,12 @@ std::vector<std::pair<std::uint32_t, std::uint32_t>> blocks_of(const Schedule& s
       last = std::uint64_t{i} + static_cast<std::uint64_t>(op.rect.rows);
     }
     block[i] = open ? std::pair(first, static_cast<std::uint32_t>(last)) : std::pair(i, i);
+  }
+  for (std::uint32_t i = 1; i < workgroup.op_count; ++i) {
+    if (schedule.ops[workgroup.first_op + i].with_previous) block[i].first = block[i - 1].first;
+  }
+  for (std::uint32_t i = workgroup.op_count; i-- > 1;) {
+    if (schedule.ops[workgroup.first_op + i].with_previous) block[i - 1].second = block[i].second;
   }
   return block;
 }

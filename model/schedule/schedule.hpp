@@ -47,6 +47,12 @@
 // them, each to its own row. How the lanes of the workgroup share the nonzeros (`LaneSharing`) decides the
 // time, not the result.
 //
+// Groups: an operation `with_previous` starts together with the operation before it, as different waves of a
+// workgroup, or loads that one wave has in flight at once, work at the same time. The next operation that
+// does not starts when all of the group have ended, their stores included. A group is of one kind: signals,
+// waits, stores, copies, atomic additions, combines, or reductions, of which the first may be a load. What it
+// leaves in the accumulator is as if its operations followed each other (group.hpp).
+//
 // Work queues: a `claim` that names items draws items one after the other and runs them until no item is
 // left; items.hpp.
 //
@@ -139,6 +145,7 @@ struct alignas(64) Op {
   LockProtocol protocol = LockProtocol::load_store;
   FlagChange change = FlagChange::add;       // signal
   MemoryOrder order = MemoryOrder::release;  // signal
+  bool with_previous = false;                // starts together with the operation before it
   std::int16_t rank = 0;                     // the other side; the own rank for local operations
   std::int16_t src_rank = 0;                 // copy
   std::int16_t buffer = -1;

@@ -53,7 +53,8 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
       const double rate = moves.workgroup_gb_per_s(number, kind) * highest_weight;
       const double ns = tile_bytes(schedule, op) / rate;
       (is_asynchronous(op.kind) ? store_done : now) = now + ns;
-    } else if (op.kind == OpKind::signal && !is_relaxed(op) && moves.rates(number).payload_share == 1) {
+    } else if (op.kind == OpKind::signal && !op.with_previous && !is_relaxed(op) &&
+               moves.rates(number).payload_share == 1) {
       now += std::min(1.0, moves.rates(number).time_factor) * machine.gpu.release_ns;
     }
   }

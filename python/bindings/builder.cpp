@@ -148,6 +148,9 @@ class PythonBuilder {
                 name_in<LockProtocol>(protocol, "protocol", kLockProtocolNames));
   }
   void barrier() { open().barrier(); }
+  void together(const py::function& add) {
+    open().together([&] { add(); });
+  }
   void claim_items(Integer flag, Integer index, Integer first, Integer count) {
     const std::int32_t begin = number(first, "first");
     open().claim_items(known_flag(flag), number(index, "index"), begin,
@@ -402,6 +405,10 @@ void add_operations(PyBuilder& builder) {
       .def("wait", &B::wait, "flag"_a, "index"_a, "value"_a = 1, "scope"_a = "gpu",
            "protocol"_a = "load-store")
       .def("barrier", &B::barrier)
+      .def("together", &B::together, "add"_a,
+           "Calls add(); the operations that it adds start together: signals, waits, stores, copies, or "
+           "loads of "
+           "which all but the first are reduces")
       .def("claim_items", &B::claim_items, "flag"_a, "index"_a, "first"_a, "count"_a);
 }
 

@@ -13,9 +13,10 @@
 namespace tritax {
 
 inline auto fields_of(const Op& op) {
-  return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.rank, op.src_rank, op.buffer,
-                    op.src_buffer, op.b_buffer, op.flag, op.rect.row, op.rect.col, op.rect.rows, op.rect.cols,
-                    op.src_row, op.src_col, op.k_begin, op.k_end, op.index, op.value);
+  return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.with_previous, op.rank,
+                    op.src_rank, op.buffer, op.src_buffer, op.b_buffer, op.flag, op.rect.row, op.rect.col,
+                    op.rect.rows, op.rect.cols, op.src_row, op.src_col, op.k_begin, op.k_end, op.index,
+                    op.value);
 }
 
 inline int below(int limit) { return *rc::gen::inRange(0, limit); }
@@ -56,7 +57,10 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
       return builder.signal(flag(), natural(), natural(), below(ranks), scope(), protocol(), order);
     }
     case OpKind::wait:
-      return builder.wait(flag(), natural(), natural(), scope(), protocol());
+      return builder.together([&] {
+        for (int waits = 1 + below(2); waits > 0; --waits)
+          builder.wait(flag(), natural(), natural(), scope(), protocol());
+      });
     case OpKind::claim:
       if (below(2) == 1) return builder.claim_items(flag(), natural(), below(1000), 1 + below(1000));
       return builder.claim(flag(), natural(), natural(), natural());

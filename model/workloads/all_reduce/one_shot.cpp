@@ -28,11 +28,7 @@ void send_pieces(SumDraft& draft, int rank, const Shot& shot, std::int32_t p) {
   for (std::int32_t i = p; i < count; i += shot.workgroups) {
     const Rect& piece = shot.pieces[static_cast<std::size_t>(i)];
     builder.load(draft.partial, piece, rank);
-    for (const int peer : peers) {
-      if (i == p) await_opened(draft, peer);
-      builder.store(shot.slots, slot_of(draft, rank, piece), peer);
-    }
-    for (const int peer : peers) builder.signal(shot.arrived, i, 1, peer, Scope::system, draft.knobs.lock);
+    send_to_slots(draft, {shot.slots, slot_of(draft, rank, piece), shot.arrived, i}, peers, i == p);
   }
 }
 
@@ -43,14 +39,16 @@ void add_pieces(SumDraft& draft, int rank, const Shot& shot, std::int32_t p) {
   for (std::int32_t i = p; i < count; i += shot.workgroups) {
     const Rect& piece = shot.pieces[static_cast<std::size_t>(i)];
     if (shot.arrived >= 0) builder.wait(shot.arrived, i, draft.ranks() - 1, Scope::system, draft.knobs.lock);
-    builder.load(draft.partial, piece, rank);
-    for (const int peer : peers) {
-      if (shot.slots >= 0) {
-        builder.reduce(shot.slots, slot_of(draft, peer, piece), rank);
-      } else {
-        builder.reduce(draft.partial, piece, peer);
+    add_by_peer(builder, draft.knobs.serves, [&] {
+      builder.load(draft.partial, piece, rank);
+      for (const int peer : peers) {
+        if (shot.slots >= 0) {
+          builder.reduce(shot.slots, slot_of(draft, peer, piece), rank);
+        } else {
+          builder.reduce(draft.partial, piece, peer);
+        }
       }
-    }
+    });
     builder.store(draft.c, piece, rank);
   }
 }
@@ -81,7 +79,7 @@ void add_one_shot(SumDraft& draft) {
       tell_opened(draft, rank, p == 0);
       if (shot.ready >= 0) {
         exchange_arrivals(builder, draft.peers_of(rank, p), draft.ranks(), rank, p, shot.ready,
-                          draft.knobs.lock);
+                          draft.knobs.lock, draft.knobs.serves);
       }
       if (shot.slots >= 0) send_pieces(draft, rank, shot, p);
       add_pieces(draft, rank, shot, p);

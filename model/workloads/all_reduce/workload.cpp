@@ -22,12 +22,13 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of every GPU's matrix", "columns of the matrix", 1);
 
-const std::array<Spec, 12> kKnobs{{
+const std::array<Spec, 13> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("rings"),
     collective_knob("peer_order"),
+    collective_knob("peers"),
     collective_knob("lock"),
     form_knob(CallForm::custom_graph),
     engine_knob(),
@@ -72,8 +73,9 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 5> kShotKnobs{"comm_tile", "comm_cus", "transport", "peer_order", "lock"};
-constexpr std::array<Names, 5> kRingKnobs{"comm_tile", "comm_cus", "rings", "peer_order", "lock"};
+constexpr std::array<Names, 6> kShotKnobs{"comm_tile",  "comm_cus", "transport",
+                                          "peer_order", "peers",    "lock"};
+constexpr std::array<Names, 6> kRingKnobs{"comm_tile", "comm_cus", "rings", "peer_order", "peers", "lock"};
 
 const std::array<Pattern, 4> kPatterns{{
     {.name = "library",

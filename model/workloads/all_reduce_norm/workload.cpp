@@ -18,10 +18,11 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix: tokens", "columns: the hidden size", 1);
 
-const std::array<Spec, 10> kKnobs{{
+const std::array<Spec, 11> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
+    collective_knob("peers"),
     collective_knob("lock"),
     form_knob(CallForm::custom_graph),
     engine_knob(),
@@ -69,7 +70,7 @@ Schedule build_one_shot(const Problem& problem, const Machine& machine, const Va
   return draft.builder.finish();
 }
 
-constexpr std::array<std::string_view, 4> kShotKnobs{"comm_cus", "transport", "peer_order", "lock"};
+constexpr std::array<std::string_view, 5> kShotKnobs{"comm_cus", "transport", "peer_order", "peers", "lock"};
 
 const std::array<Pattern, 2> kPatterns{{
     {.name = "library",

@@ -21,12 +21,13 @@ namespace {
 const std::array<Spec, 4> kFields = collective_fields(
     "rows of every GPU's matrix; each GPU gets its part of the sum", "columns of the matrix", 1);
 
-const std::array<Spec, 12> kKnobs{{
+const std::array<Spec, 13> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("rings"),
     collective_knob("peer_order"),
+    collective_knob("peers"),
     collective_knob("lock"),
     lists_knob(),
     form_knob(),
@@ -88,9 +89,9 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 }
 
 constexpr std::array<std::string_view, 1> kLibraryKnobs{kListsKnob};
-constexpr std::array<std::string_view, 5> kDirectKnobs{"comm_tile", "comm_cus", "transport", "peer_order",
-                                                       "lock"};
-constexpr std::array<std::string_view, 4> kRingKnobs{"comm_tile", "comm_cus", "rings", "lock"};
+constexpr std::array<std::string_view, 6> kDirectKnobs{"comm_tile",  "comm_cus", "transport",
+                                                       "peer_order", "peers",    "lock"};
+constexpr std::array<std::string_view, 5> kRingKnobs{"comm_tile", "comm_cus", "rings", "peers", "lock"};
 
 const std::array<Pattern, 3> kPatterns{{
     {.name = "library",

@@ -1,0 +1,71 @@
+#include "model/schedule/group.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/schedule/op_traits.hpp"
+
+namespace tritax {
+
+namespace {
+
+bool may_follow(OpKind before, OpKind kind) {
+  if (kind == OpKind::reduce) return before == OpKind::reduce || before == OpKind::load;
+  const bool groups = has(kind, [](auto& row) { return row.fields.contains(OpField::group); });
+  return groups && before == kind;
+}
+
+bool overlaps(const Region& a, const Region& b) {
+  return a.buffer == b.buffer && a.rank == b.rank && overlap(a.rect, b.rect);
+}
+
+// Whether one operation writes what the other reads or writes.
+bool conflicts(const Op& a, const Op& b, std::int32_t rank) {
+  bool found = false;
+  for_each_write(a, [&](const Region& written, bool) {
+    for_each_write(b, [&](const Region& other, bool) { found = found || overlaps(written, other); });
+    for_each_read(b, rank, [&](const Region& read) { found = found || overlaps(written, read); });
+  });
+  for_each_write(b, [&](const Region& written, bool) {
+    for_each_read(a, rank, [&](const Region& read) { found = found || overlaps(written, read); });
+  });
+  return found;
+}
+
+bool same_counter(const Op& a, const Op& b) {
+  return a.flag == b.flag && a.index == b.index && a.rank == b.rank;
+}
+
+}  // namespace
+
+std::string fault_of_group(const Schedule& schedule, const Workgroup& program, std::size_t number,
+                           std::int32_t rank, std::size_t block_end) {
+  const std::span<const Op> ops = ops_of(schedule, program);
+  const Op& op = ops[number];
+  if (!op.with_previous) return {};
+  if (number == 0) return "starts with the operation before it, and there is none";
+  if (number == block_end)
+    return "starts with the operation before it, which belongs to a block that a claim may skip";
+  if (!may_follow(ops[number - 1].kind, op.kind)) {
+    return fmt::format(
+        "starts with the operation before it ({}); a group has signals, waits, stores, copies, atomic_adds, "
+        "combines or reduces alone, or a load and then reduces",
+        name_of(ops[number - 1].kind));
+  }
+  if (sets_flag(op)) return "sets its flag in a group; only signals that add may start together";
+  std::size_t first = number;
+  while (first > 0 && ops[first].with_previous) --first;
+  if (number - first >= kMostTogether)
+    return fmt::format("is number {} of its group; a group has at most {} operations", number - first + 1,
+                       kMostTogether);
+  for (std::size_t other = first; other < number; ++other) {
+    if (op.kind == OpKind::signal && (sets_flag(ops[other]) || same_counter(op, ops[other])))
+      return fmt::format("raises the flag of operation {} of its group, or that one sets its flag", other);
+    if (conflicts(ops[other], op, rank))
+      return fmt::format("writes what operation {} of its group reads or writes; they start together", other);
+  }
+  return {};
+}
+
+}  // namespace tritax
