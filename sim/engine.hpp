@@ -33,6 +33,7 @@
 #include "model/schedule/items.hpp"
 #include "sim/counter_observer.hpp"
 #include "sim/crowding.hpp"
+#include "sim/engine_clock.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
 #include "sim/engine_matmul.hpp"
@@ -217,21 +218,6 @@ class Engine {
   void sent(std::uint32_t id, double lost_ns, double now);
   void sender_progressed(std::uint32_t id, double now);
 
-  // engine_clock.cpp
-  // The present clock of a GPU's matrix cores, relative to load_clock.
-  static double clock_factor(const GpuState& gpu, DType dtype) {
-    return gpu.clock_factors[static_cast<std::size_t>(dtype)];
-  }
-  double find_clock_factor(const GpuState& gpu, DType dtype) const;
-  void find_clock_factors(GpuState& gpu) const;
-  double most_clock_factor(const GpuState& gpu, DType dtype) const;
-  double clock_at(const GpuState& gpu, DType dtype, double power) const;
-  void update_clock(std::int32_t rank);
-  void apply_clock(GpuState& gpu);
-  double slowest_clock_ghz(const GpuState& gpu) const;
-  void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);
-  void end_power(const WorkgroupState& wg);
-
   // engine_sparse.cpp
   void begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now);
 
@@ -240,6 +226,7 @@ class Engine {
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             const Missed& missed, std::uint32_t coalesced);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
+  void follow_clock(GpuState& gpu);
   bool l2_can_fill(const GpuState& gpu) const;
   Missed look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
@@ -312,6 +299,7 @@ class Engine {
   const Luck luck_;
   LockStep lock_step_;
   WriteBack write_back_;
+  Clock clock_;
   CounterObserver* const counters_;  // null: no counters are recorded
   HostCosts host_costs_;             // with free launches: all zero except barriers and first turns
   Crowding crowding_;

@@ -33,7 +33,7 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
   const double pace = luck_.pace_of(wg);
   const auto expected_ns = [&](std::uint32_t misses) {  // the last duration, if the misses are equal
     if (goes_on && state.misses == misses) return state.ns_per_byte * bytes;
-    return work_ns(shape, sharers, misses, clock_factor(gpu, shape.dtype)) / pace;
+    return work_ns(shape, sharers, misses, Clock::factor(gpu, shape.dtype)) / pace;
   };
   piece.ns_per_byte = expected_ns(goes_on ? state.misses : 0) / bytes;
 

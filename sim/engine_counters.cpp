@@ -11,7 +11,7 @@ void Engine::tell_clocks(double now) {
     const GpuState& gpu = run_.gpus[rank];
     double& told = told_clock_ghz_[rank];
     double ghz = gpu.power.clock_ghz;
-    if (ghz == 0) ghz = told > 0 ? told : slowest_clock_ghz(gpu);  // no matmul has begun
+    if (ghz == 0) ghz = told > 0 ? told : clock_.slowest_ghz(gpu);  // no matmul has begun
     if (ghz == told) continue;
     told = ghz;
     counters_->clock_changed(static_cast<int>(rank), first ? 0 : now, ghz);

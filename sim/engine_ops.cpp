@@ -111,7 +111,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const MatmulInputs& inputs = run_.inputs_of_op[wg.pc];
   const std::uint32_t shape_id = inputs.shape;
   const MatmulShape& shape = run_.shapes[shape_id];
-  const double clock = clock_factor(gpu, shape.dtype);
+  const double clock = Clock::factor(gpu, shape.dtype);
   const double slowed = std::min(1.0, clock);
   // Earlier waiting of stores does not delay this matmul; its first operands were fetched before the stores
   // of the previous tile.
@@ -137,15 +137,15 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const double held_up_ns = written_first_ns(shape, missed, shape.cost.compute_ns / (clock * together));
   wg.operands_ns = missed.others_ns > now ? missed.others_ns + shape.cost.prologue_ns : 0;
   const double load_ghz = run_.machine.gpu.rate(shape.dtype).load_clock_ghz;
-  begin_power(wg, shape,
-              load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
-                          clock * (shape.cost.prologue_ns + held_up_ns)),
-              missed.llc_bytes);
-  update_clock(rank);
+  clock_.begin_draw(wg, shape,
+                    load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
+                                clock * (shape.cost.prologue_ns + held_up_ns)),
+                    missed.llc_bytes);
+  if (clock_.update(gpu)) follow_clock(gpu);
   const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, missed, coalesced.levels);
   // The time alone is at the clock that all running matmuls leave, at most the clock of a fully busy GPU: a
   // slower run has met contention, not a busier chip.
-  const double clock_now = std::min(1.0, clock_factor(gpu, shape.dtype));
+  const double clock_now = std::min(1.0, Clock::factor(gpu, shape.dtype));
   wg.op_alone_ns = std::max(work_ns(shape, sharers, missed.bits, clock_now), least_ns) +
                    shape.cost.prologue_ns + held_up_ns;
   wg.op_reread_ns = 0;
@@ -172,8 +172,8 @@ void Engine::finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, d
   gpu.l2[static_cast<std::size_t>(wg.die)].end_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.end_fill(wg.llc_fill_gb_per_s, now);
   count_matrix_cu(gpu, wg.cu, -1, now);
-  end_power(wg);
-  update_clock(rank);
+  clock_.end_draw(wg);
+  if (clock_.update(gpu)) follow_clock(gpu);
   if (op.kind == OpKind::attend) leave_streams(wg, id, now);
   run_.totals.matrix_flops += flops_of(op);
 }

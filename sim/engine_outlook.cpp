@@ -217,7 +217,8 @@ void Engine::look_ahead(const WorkgroupState& wg, double now) {
   // Later operations may multiply on another GPU, whose clock has fallen less.
   double clock = 1;
   for (const GpuState& gpu : run_.gpus) {
-    for (const MatmulShape& shape : run_.shapes) clock = std::max(clock, most_clock_factor(gpu, shape.dtype));
+    for (const MatmulShape& shape : run_.shapes)
+      clock = std::max(clock, clock_.most_factor(gpu, shape.dtype));
   }
   run_.totals.gave_up |= rest_ns_[wg.pc] > left * clock;
 }

@@ -43,6 +43,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       luck_(run_),
       lock_step_(run_, luck_),
       write_back_(run_),
+      clock_(run_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
       crowding_(machine.fabric.store_idle_share),
@@ -63,7 +64,19 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   index_schedule();
   find_cold_code();
   index_places(places);
-  for (GpuState& gpu : run_.gpus) find_clock_factors(gpu);
+  for (GpuState& gpu : run_.gpus) {
+    clock_.find_factors(gpu);
+    follow_clock(gpu);
+  }
+}
+
+void Engine::limit_clocks(std::span<const double> most_ghz) {
+  TRITAX_ASSERT(most_ghz.size() == static_cast<std::size_t>(run_.schedule.ranks), "a clock for every GPU");
+  for (std::size_t rank = 0; rank < run_.gpus.size(); ++rank) {
+    run_.gpus[rank].power.most_ghz = most_ghz[rank];
+    clock_.find_factors(run_.gpus[rank]);
+    follow_clock(run_.gpus[rank]);
+  }
 }
 
 // A resource whose rate depends on the profile of a kernel has the highest of these rates; a byte of a slower

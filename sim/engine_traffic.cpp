@@ -14,9 +14,17 @@ namespace tritax::engine {
 
 double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
   const MatmulShape& shape = run_.shapes[c.shape];
-  const double steps_ns = work_ns(shape, c.sharers, c.missed.bits, clock_factor(gpu, shape.dtype));
+  const double steps_ns = work_ns(shape, c.sharers, c.missed.bits, Clock::factor(gpu, shape.dtype));
   return shape.cost.operand_bytes / (std::max(steps_ns, arrival_ns(shape, c.missed.bits)) +
                                      shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
+}
+
+// The rates of the running matmuls of a GPU follow its clock.
+void Engine::follow_clock(GpuState& gpu) {
+  gpu.l2_can_fill = l2_can_fill(gpu);
+  for (const std::int32_t id : gpu.matmul_classes) {
+    run_.fluid.set_cap(id, matmul_cap(matmul_class_[static_cast<std::size_t>(id)], gpu));
+  }
 }
 
 // Whether matmuls on all compute units of a die can fill the port of its L2; only matmuls use the port. Once
@@ -27,7 +35,7 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
   constexpr double kMargin = 1.001;
   return std::any_of(run_.shapes.begin(), run_.shapes.end(), [&](const MatmulShape& shape) {
     const double least_ns =
-        shape.cost.compute_ns / (most_clock_factor(gpu, shape.dtype) * shape.shared_speedup);
+        shape.cost.compute_ns / (clock_.most_factor(gpu, shape.dtype) * shape.shared_speedup);
     const KernelCosts& costs = run_.costs[shape.profile];
     const double luck =
         shape.attends ? 1 + run_.machine.gpu.attend_spread : most_luck(run_.machine.gpu, costs);
