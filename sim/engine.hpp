@@ -24,7 +24,6 @@
 #include <boost/unordered_map.hpp>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "model/cost/kernel_costs.hpp"
@@ -33,6 +32,7 @@
 #include "model/schedule/items.hpp"
 #include "sim/counter_observer.hpp"
 #include "sim/crowding.hpp"
+#include "sim/engine_classes.hpp"
 #include "sim/engine_clock.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
@@ -222,7 +222,6 @@ class Engine {
   void begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now);
 
   // engine_traffic.cpp
-  std::int32_t known_class(const ClassKey& key);
   std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                             const Missed& missed, std::uint32_t coalesced);
   double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
@@ -326,21 +325,19 @@ class Engine {
   RegionCells region_cells_;
   std::array<double, 4> read_bytes_{};  // by Level, for the last read of cells
   std::vector<Path> write_paths_;       // separate, because few reads of a record need the path
-  std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
-  std::vector<RecentClass> recent_classes_ =
-      std::vector<RecentClass>(kRecentClasses);  // subset of class_ids_, by hash
-  std::vector<MatmulClass> matmul_class_;        // by class
-  std::vector<std::int32_t> link_resource_;      // by topology edge
-  std::vector<double> sent_bytes_;               // by sender and receiver
-  std::array<double, 4> latencies_ns_{};         // by Level
-  std::vector<double> busy_copy_share_;          // share of KernelCosts::busy_copy_ns, by busy compute units
-  std::vector<std::int32_t> copies_on_link_;     // by topology edge; for links that can be crowded
-  std::vector<double> reported_rate_;            // by topology edge: last rate reported to the observer
-  std::vector<double> told_clock_ghz_;           // by rank: last clock reported to the observer
-  CopyEngines copy_engines_;                     // with free launches: packets cost nothing
-  std::vector<EngineQueue> engine_queues_;       // by rank
-  std::vector<TransferState> transfers_;         // in posting order
-  std::vector<EventRecord> event_records_;       // in posting order
+  FluidClasses classes_;
+  std::vector<MatmulClass> matmul_class_;     // by class
+  std::vector<std::int32_t> link_resource_;   // by topology edge
+  std::vector<double> sent_bytes_;            // by sender and receiver
+  std::array<double, 4> latencies_ns_{};      // by Level
+  std::vector<double> busy_copy_share_;       // share of KernelCosts::busy_copy_ns, by busy compute units
+  std::vector<std::int32_t> copies_on_link_;  // by topology edge; for links that can be crowded
+  std::vector<double> reported_rate_;         // by topology edge: last rate reported to the observer
+  std::vector<double> told_clock_ghz_;        // by rank: last clock reported to the observer
+  CopyEngines copy_engines_;                  // with free launches: packets cost nothing
+  std::vector<EngineQueue> engine_queues_;    // by rank
+  std::vector<TransferState> transfers_;      // in posting order
+  std::vector<EventRecord> event_records_;    // in posting order
   std::vector<std::int32_t> at_barrier_;
   std::vector<char> harness_barriers_;  // by number of the barrier
   std::size_t barriers_passed_ = 0;

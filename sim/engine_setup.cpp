@@ -49,6 +49,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       crowding_(machine.fabric.store_idle_share),
       sparse_costs_(schedule, machine.gpu),
       region_cells_(schedule.buffers),
+      classes_(run_.fluid),
       placed_(!places.empty()) {
   if (options.counterfactual.free_launches) {
     host_costs_ = {};

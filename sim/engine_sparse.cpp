@@ -47,15 +47,14 @@ void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double n
                          static_cast<std::uint64_t>(wg.profile) << 32 |
                          static_cast<std::uint64_t>(die & 0xff) << 16 | llc << 8 | hbm,
                      std::bit_cast<std::uint64_t>(rate), 0};
-  std::int32_t class_id = known_class(key);
+  std::int32_t class_id = classes_.known(key);
   if (class_id == FluidNetwork::kNone) {
     std::vector<FluidNetwork::Use> uses{{gpu.l2_port[die], shares_[static_cast<std::size_t>(wg.profile)].l2},
                                         {gpu.hbm, static_cast<double>(hbm) / kShareParts}};
     if (gpu.llc_port != FluidNetwork::kNone) {
       uses.push_back({gpu.llc_port, static_cast<double>(llc) / kShareParts});
     }
-    class_id = run_.fluid.add_class(uses, rate);
-    class_ids_.emplace(key, class_id);
+    class_id = classes_.add(key, uses, rate);
   }
   wg.op_alone_ns = cost.bytes / rate;
   wg.op_reread_ns = 0;

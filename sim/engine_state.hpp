@@ -391,23 +391,6 @@ struct MatmulClass {
   Missed missed;
 };
 
-struct ClassKey {
-  std::uint64_t what = 0;
-  std::uint64_t cap_bits = 0;
-  std::uint64_t cost_bits = 0;  // of the link
-  bool operator==(const ClassKey&) const = default;
-};
-inline constexpr std::size_t kRecentClasses = 1024;  // a power of two
-struct RecentClass {
-  ClassKey key;
-  std::int32_t id = FluidNetwork::kNone;
-};
-struct ClassKeyHash {
-  std::size_t operator()(const ClassKey& key) const {
-    return std::hash<std::uint64_t>{}(key.what * 0x9e3779b97f4a7c15ULL ^ key.cap_bits ^ key.cost_bits);
-  }
-};
-
 struct DataPath : Move {  // loads of a data operation, and the speed at which one workgroup can drive it
   KernelProfile profile = KernelProfile::interpreter;
   Level source = Level::chip;

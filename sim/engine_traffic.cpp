@@ -109,18 +109,6 @@ Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& o
   return missed;
 }
 
-// The class of a key, kNone if there is none yet. Few keys repeat often.
-std::int32_t Engine::known_class(const ClassKey& key) {
-  const std::uint64_t mixed =
-      (key.what ^ key.cap_bits ^ key.cap_bits >> 20 ^ key.cost_bits >> 8) * 0x9e3779b97f4a7c15ULL;
-  RecentClass& recent = recent_classes_[(mixed >> 32) % kRecentClasses];
-  if (recent.key == key && recent.id != FluidNetwork::kNone) return recent.id;
-  const auto found = class_ids_.find(key);
-  if (found == class_ids_.end()) return FluidNetwork::kNone;
-  recent = {key, found->second};
-  return recent.id;
-}
-
 std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
                                   std::int32_t sharers, const Missed& missed, std::uint32_t coalesced) {
   const std::uint32_t misses = missed.bits;
@@ -131,7 +119,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
                          static_cast<std::uint64_t>(sharers) << 32 |
                          static_cast<std::uint64_t>(shape_id) << kMissBits | misses,
                      std::bit_cast<std::uint64_t>(missed.write_back_ns), coalesced};
-  if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
+  if (const std::int32_t known = classes_.known(key); known != FluidNetwork::kNone) return known;
   GpuState& gpu = run_.gpus[rank];
   const MatmulShape& shape = run_.shapes[shape_id];
   const double a = shape.cost.a_bytes / shape.cost.operand_bytes;
@@ -156,8 +144,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   uses.push_back({gpu.hbm, (1 + evicted * write_back_.write_cost()) * llc_miss});
   for (FluidNetwork::Use& use : uses) use.coefficient *= shape.slowness;
   const MatmulClass matmul{shape_id, sharers, missed};
-  const std::int32_t id = run_.fluid.add_class(uses, matmul_cap(matmul, gpu));
-  class_ids_.emplace(key, id);
+  const std::int32_t id = classes_.add(key, uses, matmul_cap(matmul, gpu));
   gpu.matmul_classes.push_back(id);
   matmul_class_.resize(static_cast<std::size_t>(id) + 1);
   matmul_class_[static_cast<std::size_t>(id)] = matmul;
@@ -359,11 +346,9 @@ std::int32_t Engine::data_class(const DataPath& path) {
   }
   if (path.with_flags != 1 && run_.moves.is_message(path))
     key.cost_bits = mix(key.cost_bits ^ mix(std::bit_cast<std::uint64_t>(path.with_flags)));
-  if (const std::int32_t known = known_class(key); known != FluidNetwork::kNone) return known;
+  if (const std::int32_t known = classes_.known(key); known != FluidNetwork::kNone) return known;
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();
-  const std::int32_t id = run_.fluid.add_class(uses_of(path), cap);
-  class_ids_.emplace(key, id);
-  return id;
+  return classes_.add(key, uses_of(path), cap);
 }
 
 }  // namespace tritax::engine
