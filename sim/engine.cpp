@@ -45,7 +45,7 @@ SimulationResult Engine::run() {
       start_sent(now);
     }
     run_.fluid.settle(now);
-    if (run_.options.link_counters && run_.options.observer) report_link_rates(now);
+    if (run_.options.link_counters && run_.options.observer) resources_.report_link_rates(now);
     if (counters_) tell_clocks(now);
   }
   if (!run_.totals.gave_up) {
@@ -96,16 +96,6 @@ double Engine::collect_due(double now, double same_ns) {
     std::sort(due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
   }
   return now;
-}
-
-void Engine::report_link_rates(double now) {
-  reported_rate_.resize(link_resource_.size(), 0.0);
-  for (std::size_t edge = 0; edge < link_resource_.size(); ++edge) {
-    const double rate = run_.fluid.load(link_resource_[edge]);
-    if (rate == reported_rate_[edge]) continue;
-    reported_rate_[edge] = rate;
-    run_.options.observer->link_rate(static_cast<int>(edge), now, rate);
-  }
 }
 
 void Engine::handle(const Event& event, double now) {

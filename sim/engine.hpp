@@ -31,12 +31,13 @@
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
 #include "sim/counter_observer.hpp"
-#include "sim/crowding.hpp"
 #include "sim/engine_classes.hpp"
 #include "sim/engine_clock.hpp"
+#include "sim/engine_links.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
 #include "sim/engine_matmul.hpp"
+#include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
 #include "sim/engine_write_back.hpp"
@@ -63,9 +64,6 @@ class Engine {
 
  private:
   // engine_setup.cpp
-  void add_resources();
-  void add_links();
-  void find_shares();
   void index_schedule();
   struct SlabKey {
     std::uint64_t where = 0;  // buffer and first row or column
@@ -116,7 +114,6 @@ class Engine {
   void finish_kernel(std::uint32_t kernel, double now);
   double collect_ended(double now, double same_ns);
   double collect_due(double now, double same_ns);
-  void report_link_rates(double now);
   [[noreturn]] void report_stall(double now) const;
   SimulationResult result(double now);
 
@@ -248,14 +245,6 @@ class Engine {
   double read_latency_ns(const DataPath& path) const {
     return path.mixed ? mixed_latency_ns(path) : latency_of(path.source);
   }
-  // Bytes sent between two ranks, and between all pairs of ranks that are alike.
-  double& sent_bytes(std::int32_t from, std::int32_t to) {
-    const std::int32_t first = run_.home(from);
-    const std::int32_t last =
-        first == from ? to : (to + run_.schedule.ranks - (from - first)) % run_.schedule.ranks;
-    return sent_bytes_[static_cast<std::size_t>(first) * static_cast<std::size_t>(run_.schedule.ranks) +
-                       static_cast<std::size_t>(last)];
-  }
 
   // engine_regions.cpp
   std::vector<TileRecord>& cells_of(std::int32_t rank, std::int32_t buffer);
@@ -278,11 +267,6 @@ class Engine {
   // engine_result.cpp
   void copy_to_alike(SimulationResult& out) const;
 
-  // engine_links.cpp
-  bool crowds(const WorkgroupState& wg, const DataPath& path) const;
-  void join_crowd(DataPath& path);
-  void leave_crowd(const WorkgroupState& wg);
-
   // engine_outlook.cpp
   double shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg, std::uint32_t op_index) const;
   void index_outlook();
@@ -298,12 +282,11 @@ class Engine {
   const Luck luck_;
   LockStep lock_step_;
   WriteBack write_back_;
+  SharedResources resources_;
+  Crowds crowds_;
   Clock clock_;
   CounterObserver* const counters_;  // null: no counters are recorded
   HostCosts host_costs_;             // with free launches: all zero except barriers and first turns
-  Crowding crowding_;
-  double l2_gb_per_s_ = 0;  // per die, at the rate of the profile with the highest rate
-  std::array<Shares, kKernelProfileCount> shares_{};  // by profile
   std::vector<HostState> hosts_;
   std::vector<DrawState> draws_;        // by place of a workgroup; empty if no kernel has items
   std::vector<AttendState> attends_;    // by place of a workgroup, up to the last that has attended
@@ -326,18 +309,14 @@ class Engine {
   std::array<double, 4> read_bytes_{};  // by Level, for the last read of cells
   std::vector<Path> write_paths_;       // separate, because few reads of a record need the path
   FluidClasses classes_;
-  std::vector<MatmulClass> matmul_class_;     // by class
-  std::vector<std::int32_t> link_resource_;   // by topology edge
-  std::vector<double> sent_bytes_;            // by sender and receiver
-  std::array<double, 4> latencies_ns_{};      // by Level
-  std::vector<double> busy_copy_share_;       // share of KernelCosts::busy_copy_ns, by busy compute units
-  std::vector<std::int32_t> copies_on_link_;  // by topology edge; for links that can be crowded
-  std::vector<double> reported_rate_;         // by topology edge: last rate reported to the observer
-  std::vector<double> told_clock_ghz_;        // by rank: last clock reported to the observer
-  CopyEngines copy_engines_;                  // with free launches: packets cost nothing
-  std::vector<EngineQueue> engine_queues_;    // by rank
-  std::vector<TransferState> transfers_;      // in posting order
-  std::vector<EventRecord> event_records_;    // in posting order
+  std::vector<MatmulClass> matmul_class_;   // by class
+  std::array<double, 4> latencies_ns_{};    // by Level
+  std::vector<double> busy_copy_share_;     // share of KernelCosts::busy_copy_ns, by busy compute units
+  std::vector<double> told_clock_ghz_;      // by rank: last clock reported to the observer
+  CopyEngines copy_engines_;                // with free launches: packets cost nothing
+  std::vector<EngineQueue> engine_queues_;  // by rank
+  std::vector<TransferState> transfers_;    // in posting order
+  std::vector<EventRecord> event_records_;  // in posting order
   std::vector<std::int32_t> at_barrier_;
   std::vector<char> harness_barriers_;  // by number of the barrier
   std::size_t barriers_passed_ = 0;

@@ -119,7 +119,7 @@ DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
   path.cap_gb_per_s = copy_engines_.gb_per_s;
   path.written_back = write_back_.is_written_back(op, run_.costs[path.profile]);
   if (run_.moves.is_message(path)) path.link_cost = run_.moves.message_cost(op, path, path.profile);
-  if (path.peer != path.rank) sent_bytes(path.from(), path.to()) += path.bytes;
+  if (path.peer != path.rank) resources_.sent_bytes(path.from(), path.to()) += path.bytes;
   count_traffic(path, op, -1);
   return path;
 }

@@ -239,8 +239,8 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   const double bytes = path.bytes;
   const bool asynchronous = is_asynchronous(op.kind);
   path.cap_gb_per_s = transfer_cap(wg, op_index, path);
-  const bool counts = crowds(wg, path);
-  if (counts) join_crowd(path);
+  const bool counts = crowds_.counts(wg, path);
+  if (counts) crowds_.join(path);
   const std::int32_t class_id = data_class(path);
   const double alone = bytes / path.cap_gb_per_s;
   // A load only fetches its tile, a copy waits for its first bytes.
@@ -326,7 +326,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
     }
     note_store_wait(wg, now);
     wg.store_in_flight = false;
-    if (wg.store_crowds) leave_crowd(wg);
+    if (wg.store_crowds) crowds_.leave(wg);
     note_write(wg, now);
     run_.tell_finish(wg, wg.store_op, now);
     if (run_.free_flag >= 0) raise_after_store(wg, completion.lost_on_links_ns, now);

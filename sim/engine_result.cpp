@@ -84,15 +84,7 @@ SimulationResult Engine::result(double now) {
       out.account = last->account;
     }
   }
-  out.link_bytes.assign(run_.topology.edges.size(), 0.0);
-  for (std::int32_t from = 0; from < run_.schedule.ranks; ++from) {
-    for (std::int32_t to = 0; to < run_.schedule.ranks; ++to) {
-      for (const int edge :
-           run_.topology.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
-        out.link_bytes[static_cast<std::size_t>(edge)] += sent_bytes(from, to);
-      }
-    }
-  }
+  out.link_bytes = resources_.link_bytes();
   for (const GpuState& gpu : run_.gpus) out.hbm_bytes += run_.fluid.carried(gpu.hbm, now);
   out.caches = run_.traffic.rows();
   CacheTraffic operands;

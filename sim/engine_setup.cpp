@@ -43,10 +43,11 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       luck_(run_),
       lock_step_(run_, luck_),
       write_back_(run_),
+      resources_(run_, machine.gpu.dirty_share * write_back_.cache_bytes()),
+      crowds_(run_, resources_),
       clock_(run_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
-      crowding_(machine.fabric.store_idle_share),
       sparse_costs_(schedule, machine.gpu),
       region_cells_(schedule.buffers),
       classes_(run_.fluid),
@@ -61,7 +62,6 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   latencies_ns_ = {0, run_.machine.gpu.l2_latency_ns, run_.machine.gpu.llc_latency_ns,
                    run_.machine.gpu.hbm_latency_ns};
   find_busy_copies();
-  add_resources();
   index_schedule();
   find_cold_code();
   index_places(places);
@@ -78,87 +78,6 @@ void Engine::limit_clocks(std::span<const double> most_ghz) {
     clock_.find_factors(run_.gpus[rank]);
     follow_clock(run_.gpus[rank]);
   }
-}
-
-// A resource whose rate depends on the profile of a kernel has the highest of these rates; a byte of a slower
-// profile counts for more.
-void Engine::find_shares() {
-  const auto stores = [&](KernelProfile profile) -> const LinkRates& {
-    return run_.moves.links(profile, Traffic::stores);
-  };
-  double egress_gb_per_s = 0, ingress_gb_per_s = 0;
-  for (const KernelProfile profile : run_.profiles) {
-    egress_gb_per_s = std::max(egress_gb_per_s, stores(profile).egress_gb_per_s);
-    ingress_gb_per_s = std::max(ingress_gb_per_s, stores(profile).ingress_gb_per_s);
-    l2_gb_per_s_ = std::max(l2_gb_per_s_, l2_gb_per_s(run_.machine.gpu, run_.costs[profile]));
-  }
-  const auto share = [](double most, double own) { return own > 0 ? most / own : 1; };
-  constexpr auto port = static_cast<std::size_t>(Ports::store);
-  for (const KernelProfile profile : run_.profiles) {
-    Shares& shares = shares_[static_cast<std::size_t>(profile)];
-    shares.l2 = share(l2_gb_per_s_, l2_gb_per_s(run_.machine.gpu, run_.costs[profile]));
-    shares.egress[port] = share(egress_gb_per_s, stores(profile).egress_gb_per_s);
-    shares.ingress[port] = share(ingress_gb_per_s, stores(profile).ingress_gb_per_s);
-  }
-}
-
-void Engine::add_resources() {
-  const Gpu& gpu = run_.machine.gpu;
-  const auto wire = [&](double capacity) { return run_.fluid.add_resource(capacity, true); };
-  const auto memory = [&](double capacity) { return run_.fluid.add_resource(capacity); };
-  const auto raw_sum = [&](auto edges) {
-    double sum = 0;
-    for (auto [edge, end] = edges; edge != end; ++edge) sum += run_.topology.graph[*edge].raw_gb_per_s;
-    return sum;
-  };
-  find_shares();
-  // A port that its links cannot fill limits nothing.
-  const auto port = [&](Ports ports, double LinkRates::*rate, double raw_gb_per_s) {
-    bool limits = false;
-    double most = 0;
-    for (const KernelProfile profile : run_.profiles) {
-      for (const LinkRates& links : run_.moves.links(profile)) {
-        if (links.ports != ports) continue;
-        limits |= raw_gb_per_s * links.efficiency > links.*rate;
-        most = std::max(most, links.*rate);
-      }
-    }
-    return limits ? wire(most) : FluidNetwork::kNone;
-  };
-  add_links();
-  sent_bytes_.assign(
-      static_cast<std::size_t>(run_.simulated_ranks) * static_cast<std::size_t>(run_.schedule.ranks), 0.0);
-  for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) {
-    GpuState state(gpu);
-    state.dirty_bytes =
-        std::min(run_.options.written_before_bytes, gpu.dirty_share * write_back_.cache_bytes());
-    state.hbm = memory(gpu.hbm_gb_per_s);
-    state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
-    if (gpu.atomic_gb_per_s > 0) state.atomic_units = memory(gpu.atomic_gb_per_s);
-    for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(l2_gb_per_s_));
-    const auto vertex = static_cast<std::size_t>(rank);
-    const double out = raw_sum(boost::out_edges(vertex, run_.topology.graph));
-    const double in = raw_sum(boost::in_edges(vertex, run_.topology.graph));
-    state.egress.fill(FluidNetwork::kNone);
-    state.ingress.fill(FluidNetwork::kNone);
-    for (const Ports ports : {Ports::store, Ports::load}) {
-      state.egress[static_cast<std::size_t>(ports)] = port(ports, &LinkRates::egress_gb_per_s, out);
-      state.ingress[static_cast<std::size_t>(ports)] = port(ports, &LinkRates::ingress_gb_per_s, in);
-    }
-    run_.gpus.push_back(std::move(state));
-  }
-}
-
-// Alike links share the first of them, with the share of its rate that the simulated ranks have.
-void Engine::add_links() {
-  for (const TopologyEdge& edge : run_.topology.edges) {
-    AlikeLink like{edge.index, 1};
-    if (run_.alike.links != nullptr) like = (*run_.alike.links)[static_cast<std::size_t>(edge.index)];
-    link_resource_.push_back(like.first < edge.index
-                                 ? link_resource_[static_cast<std::size_t>(like.first)]
-                                 : run_.fluid.add_resource(like.share * edge.raw_gb_per_s, true));
-  }
-  copies_on_link_.assign(run_.topology.edges.size(), 0);
 }
 
 void Engine::index_schedule() {

@@ -49,7 +49,7 @@ void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double n
                      std::bit_cast<std::uint64_t>(rate), 0};
   std::int32_t class_id = classes_.known(key);
   if (class_id == FluidNetwork::kNone) {
-    std::vector<FluidNetwork::Use> uses{{gpu.l2_port[die], shares_[static_cast<std::size_t>(wg.profile)].l2},
+    std::vector<FluidNetwork::Use> uses{{gpu.l2_port[die], resources_.shares_of(wg.profile).l2},
                                         {gpu.hbm, static_cast<double>(hbm) / kShareParts}};
     if (gpu.llc_port != FluidNetwork::kNone) {
       uses.push_back({gpu.llc_port, static_cast<double>(llc) / kShareParts});

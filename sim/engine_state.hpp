@@ -356,12 +356,6 @@ struct GpuState {
   bool l2_can_fill = true;  // for any l2_port, at the present clock
 };
 
-// Factors of the bytes of a profile on resources whose rate depends on the profile; see find_shares().
-struct Shares {
-  double l2 = 1;                                                      // port of an L2, per byte
-  std::array<double, kPortsCount> egress{1, 1, 1}, ingress{1, 1, 1};  // by Ports
-};
-
 struct MatmulShape {  // operations of one kernel with equal rows, cols and length of the K range
   std::uint32_t kernel = 0;
   KernelProfile profile = KernelProfile::interpreter;

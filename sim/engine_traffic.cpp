@@ -137,7 +137,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   if (own) {
     const double asked = a * LockStep::l2_share(coalesced % kCoalescingLevels) +
                          b * LockStep::l2_share(coalesced / kCoalescingLevels) + q;
-    const double share = shares_[static_cast<std::size_t>(shape.profile)].l2;
+    const double share = resources_.shares_of(shape.profile).l2;
     uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], asked * share});
   }
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
@@ -241,7 +241,7 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   }
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
     path.written_back = write_back_.is_written_back(op, run_.costs_of(wg));
-  if (path.peer != rank) sent_bytes(path.from(), path.to()) += path.bytes;
+  if (path.peer != rank) resources_.sent_bytes(path.from(), path.to()) += path.bytes;
   count_traffic(path, op, die);
   return path;
 }
@@ -280,7 +280,7 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   const GpuState& from = run_.gpu_of(path.from());
   const GpuState& to = run_.gpu_of(path.to());
   const LinkRates& links = run_.moves.links(path.profile, path.traffic());
-  const Shares& shares = shares_[static_cast<std::size_t>(path.profile)];
+  const Shares& shares = resources_.shares_of(path.profile);
   std::vector<FluidNetwork::Use> uses;
   const auto memory = [&](const GpuState& gpu, double llc, double hbm) {
     if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, llc});
@@ -312,8 +312,8 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
       const std::uint8_t crowd = edge == edges.front()  ? path.crowd_out
                                  : edge == edges.back() ? path.crowd_in
                                                         : std::uint8_t{0};
-      uses.push_back({link_resource_[static_cast<std::size_t>(edge)],
-                      crowding_.cost(crowd) * path.link_cost /
+      uses.push_back({resources_.link(edge),
+                      crowds_.cost(crowd) * path.link_cost /
                           links.efficiency_on(run_.topology.edges[static_cast<std::size_t>(edge)])});
     }
     through(to.ingress, shares.ingress);
