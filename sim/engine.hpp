@@ -40,11 +40,11 @@
 #include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
+#include "sim/engine_tiles.hpp"
 #include "sim/engine_write_back.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"
-#include "sim/region_cells.hpp"
 #include "sim/simulate.hpp"
 #include "sim/slab_overlaps.hpp"
 
@@ -143,7 +143,6 @@ class Engine {
   void move_copy(std::uint32_t transfer, double now);
   void finish_copy(std::uint32_t transfer, double lost_ns, double now);
   DataPath path_of_copy(const Op& op, std::int32_t rank);
-  void note_copied(const Op& op, const Path& path, double now);
   static constexpr std::uint32_t kTransferToken = 1u << 31;
   static constexpr bool is_transfer(std::uint32_t token) { return (token & kTransferToken) != 0; }
 
@@ -168,7 +167,6 @@ class Engine {
   bool lacks_operands(std::uint32_t id, double now);
   void finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
-  void blame_boundary(WorkgroupState& wg, const TileRecord& record);
 
   // engine_attend.cpp
   Missed look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now);
@@ -236,25 +234,8 @@ class Engine {
   };
   Served served_by(const DataPath& path, const Op& op, std::int32_t die) const;
   void count_traffic(const DataPath& path, const Op& op, std::int32_t die);
-  TileRecord& record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col);
-  Level level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now);
-  void note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
-                 double now);
-  void note_write(const WorkgroupState& wg, double now);
-  double latency_of(Level level) const { return latencies_ns_[static_cast<std::size_t>(level)]; }
-  double read_latency_ns(const DataPath& path) const {
-    return path.mixed ? mixed_latency_ns(path) : latency_of(path.source);
-  }
 
-  // engine_regions.cpp
-  std::vector<TileRecord>& cells_of(std::int32_t rank, std::int32_t buffer);
-  [[gnu::noinline, gnu::cold]] void read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rect,
-                                               DataPath& path, double now);
-  [[gnu::noinline, gnu::cold]] void note_cells_written(const WorkgroupState& wg, double now);
-  [[gnu::noinline, gnu::cold]] void note_cells_copied(const Op& op, const Path& path, double now);
-  double bytes_read(Level level) const { return read_bytes_[static_cast<std::size_t>(level)]; }
   [[gnu::noinline, gnu::cold]] void count_cells(CacheTraffic& read) const;
-  [[gnu::noinline, gnu::cold]] double mixed_latency_ns(const DataPath& path) const;
 
   // engine_counters.cpp; called only if counters_ is set
   void tell_clocks(double now);
@@ -284,6 +265,7 @@ class Engine {
   WriteBack write_back_;
   SharedResources resources_;
   Crowds crowds_;
+  TileRecords tiles_;
   Clock clock_;
   CounterObserver* const counters_;  // null: no counters are recorded
   HostCosts host_costs_;             // with free launches: all zero except barriers and first turns
@@ -298,19 +280,12 @@ class Engine {
   std::vector<std::uint32_t> free_arrivals_;
   SlabOverlaps slab_overlaps_;
   const SparseCosts sparse_costs_;
-  std::vector<double> rest_ns_;        // by operation; empty unless the run may give up
-  std::vector<double> tail_ns_;        // by kernel; empty unless the run may give up
-  double highest_clock_factor_ = 1;    // only if the run may give up
-  double least_read_ns_ = 0;           // latency of a local read; only if the run may give up
-  std::vector<std::uint8_t> by_tile_;  // by buffer: operations read the buffer, and it has no cells
-  std::vector<TileGrid> tile_grid_;    // by buffer
-  std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer], records of tiles or of cells
-  RegionCells region_cells_;
-  std::array<double, 4> read_bytes_{};  // by Level, for the last read of cells
-  std::vector<Path> write_paths_;       // separate, because few reads of a record need the path
+  std::vector<double> rest_ns_;      // by operation; empty unless the run may give up
+  std::vector<double> tail_ns_;      // by kernel; empty unless the run may give up
+  double highest_clock_factor_ = 1;  // only if the run may give up
+  double least_read_ns_ = 0;         // latency of a local read; only if the run may give up
   FluidClasses classes_;
   std::vector<MatmulClass> matmul_class_;   // by class
-  std::array<double, 4> latencies_ns_{};    // by Level
   std::vector<double> busy_copy_share_;     // share of KernelCosts::busy_copy_ns, by busy compute units
   std::vector<double> told_clock_ghz_;      // by rank: last clock reported to the observer
   CopyEngines copy_engines_;                // with free launches: packets cost nothing

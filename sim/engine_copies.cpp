@@ -124,34 +124,12 @@ DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
   return path;
 }
 
-// A copy engine has written every tile of the target, behind the L2s.
-void Engine::note_copied(const Op& op, const Path& path, double now) {
-  GpuState& gpu = run_.gpu_of(op.rank);
-  const Buffer& buffer = run_.schedule.buffers[static_cast<std::size_t>(op.buffer)];
-  if (run_.machine.gpu.llc_bytes > 0) gpu.llc.insert(bytes_of(buffer, op.rect), now);
-  if (region_cells_.has(op.buffer)) return note_cells_copied(op, path, now);
-  if (by_tile_[static_cast<std::size_t>(op.buffer)] == 0) return;
-  const TileGrid& grid = tile_grid_[static_cast<std::size_t>(op.buffer)];
-  const auto writer = static_cast<std::uint32_t>(write_paths_.size());
-  write_paths_.push_back(path);
-  for (std::int32_t row = op.rect.row / grid.tile_rows * grid.tile_rows; row < op.rect.row + op.rect.rows;
-       row += grid.tile_rows) {
-    for (std::int32_t col = op.rect.col / grid.tile_cols * grid.tile_cols; col < op.rect.col + op.rect.cols;
-         col += grid.tile_cols) {
-      TileRecord& record = record_of(run_.home(op.rank), op.buffer, row, col);
-      record.die = -1;
-      record.llc_mark = gpu.llc.mark(now);
-      record.writer = writer;
-    }
-  }
-}
-
 void Engine::finish_copy(std::uint32_t id, double lost_ns, double now) {
   TransferState& transfer = transfers_[id];
   const Op& op = run_.schedule.transfers[transfer.op];
   charge_activity(transfer.path, transfer.begin_ns, 0, transfer.alone_ns, transfer.part,
                   lost_ns - transfer.lost_ns, now);
-  note_copied(op, transfer.path, now);
+  tiles_.note_copied(op, transfer.path, now);
   if (run_.options.observer) run_.options.observer->copy_finished(transfer.rank, transfer.host_op, now);
   EngineQueue& queue = engine_queues_[static_cast<std::size_t>(transfer.rank)];
   queue.busy[static_cast<std::size_t>(transfer.engine)] = 0;

@@ -32,7 +32,8 @@ void Engine::tell_sparse(const WorkgroupState& wg, const SparseCost& cost) const
 void Engine::tell_transfer(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const {
   const Served served = served_by(path, run_.schedule.ops[op], wg.die);
   if (served.level == Level::chip) return;
-  const ReadBytes mixed{bytes_read(Level::l2), bytes_read(Level::llc), bytes_read(Level::hbm)};
+  const ReadBytes mixed{tiles_.bytes_read(Level::l2), tiles_.bytes_read(Level::llc),
+                        tiles_.bytes_read(Level::hbm)};
   counters_->op_reads(run_.place_of(wg, op), served.rank,
                       path.mixed ? mixed : bytes_from(served.level, path.bytes));
 }

@@ -222,7 +222,7 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   const KernelCosts& costs = run_.costs_of(wg);
   const GpuState& gpu = run_.gpus[path.rank];
   const bool multiplies = gpu.busy_matrix_cus > 0;
-  MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = read_latency_ns(path)};
+  MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = tiles_.read_latency_ns(path)};
   met.lone = (costs.knows_guarded_copies() || (costs.busy_copy_ns > 0 && multiplies)) &&
              is_lone_copy(wg, op_index, path);
   met.probes = is_next_probe(wg, op_index);
@@ -244,7 +244,9 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
   const std::int32_t class_id = data_class(path);
   const double alone = bytes / path.cap_gb_per_s;
   // A load only fetches its tile, a copy waits for its first bytes.
-  const double reread = !path.rereads ? 0 : asynchronous ? std::min(alone, read_latency_ns(path)) : alone;
+  const double reread = !path.rereads  ? 0
+                        : asynchronous ? std::min(alone, tiles_.read_latency_ns(path))
+                                       : alone;
   const bool remote = path.peer != path.rank;
   double TimeAccount::*part = remote ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
   if (asynchronous) {
@@ -258,11 +260,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
     wg.store_rank = op.rank;
     wg.store_crowds = counts;
     wg.store_bytes = bytes;
-    wg.stored = nullptr;
-    if (op.rank == path.rank && by_tile_[static_cast<std::size_t>(op.buffer)] != 0) {
-      wg.stored = &record_of(op.rank, op.buffer, op.rect.row, op.rect.col);
-      __builtin_prefetch(wg.stored, 1);
-    }
+    tiles_.begin_write(wg, op);
     wg.remote_dirty = wg.remote_dirty || remote;
     const double between_ns = between_nodes_ns(run_.machine, path.rank, path.peer);
     wg.far_dirty = wg.far_dirty || between_ns > 0;
@@ -327,7 +325,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
     note_store_wait(wg, now);
     wg.store_in_flight = false;
     if (wg.store_crowds) crowds_.leave(wg);
-    note_write(wg, now);
+    tiles_.end_write(wg, now);
     run_.tell_finish(wg, wg.store_op, now);
     if (run_.free_flag >= 0) raise_after_store(wg, completion.lost_on_links_ns, now);
     if (wg.waiting == Waiting::loads) resume_loads(id, now);
@@ -349,24 +347,6 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
   run_.tell_finish(wg, wg.pc, now);
   ++wg.pc;
   step(id, now);
-}
-
-// A workgroup whose kernel was held back by a boundary reads its first tile: from the moment the tile was
-// written, the wait is the bulk-synchronous tax, up to the boundary; what follows the boundary is launch tax.
-void Engine::blame_boundary(WorkgroupState& wg, const TileRecord& record) {
-  const KernelState& kernel = run_.kernels[wg.kernel];
-  if (wg.read_since_start) return;
-  wg.read_since_start = true;
-  if (kernel.boundary_ns < 0 || !record.written()) return;
-  const Path& written = write_paths_[record.writer];
-  if (!later(kernel.boundary_ns, written.time_ns)) return;
-  const double now = wg.path.time_ns;
-  // Only a workgroup of the first wave waited for the boundary; later ones waited for a compute unit.
-  const double first_wave_ns = run_.machine.gpu.workgroup_dispatch_ns * run_.machine.gpu.cus_per_xcd;
-  if (later(wg.op_start_ns, kernel.start.time_ns + first_wave_ns)) return;
-  wg.path = written;
-  wg.path.charge(&TimeAccount::bulk_synchronous_ns, kernel.boundary_ns);
-  wg.path.charge(&TimeAccount::launch_ns, now);
 }
 
 }  // namespace tritax::engine

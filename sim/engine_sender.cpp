@@ -181,7 +181,7 @@ void Engine::sent(std::uint32_t id, double lost_ns, double now) {
   note_store_wait(wg, now);
   wg.store_in_flight = false;
   charge_store(run_.senders[id].path, wg, lost_ns, now);
-  note_write(wg, now);
+  tiles_.end_write(wg, now);
   run_.tell_finish(wg, run_.senders[id].pc, now);
   sender_progressed(id, now);
 }

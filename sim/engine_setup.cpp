@@ -28,15 +28,6 @@ std::size_t workgroups_of(const Schedule& schedule) {
 }
 }  // namespace
 
-TileGrid grid_of(const Buffer& buffer) {
-  TileGrid grid;
-  grid.tile_rows = std::max(1, buffer.tile_rows);
-  grid.tile_cols = std::max(1, buffer.tile_cols);
-  grid.rows = (buffer.rows + grid.tile_rows - 1) / grid.tile_rows;
-  grid.columns = (buffer.cols + grid.tile_cols - 1) / grid.tile_cols;
-  return grid;
-}
-
 Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                std::span<const Placed> places, const Alike& alike)
     : run_(schedule, machine, options, alike),
@@ -45,11 +36,11 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       write_back_(run_),
       resources_(run_, machine.gpu.dirty_share * write_back_.cache_bytes()),
       crowds_(run_, resources_),
+      tiles_(run_),
       clock_(run_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
       sparse_costs_(schedule, machine.gpu),
-      region_cells_(schedule.buffers),
       classes_(run_.fluid),
       placed_(!places.empty()) {
   if (options.counterfactual.free_launches) {
@@ -59,8 +50,6 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   }
   if (!schedule.one_process) host_costs_.launch_turn_ns = 0;
   copy_engines_ = machine.copy_engine;
-  latencies_ns_ = {0, run_.machine.gpu.l2_latency_ns, run_.machine.gpu.llc_latency_ns,
-                   run_.machine.gpu.hbm_latency_ns};
   find_busy_copies();
   index_schedule();
   find_cold_code();
@@ -91,11 +80,6 @@ void Engine::index_schedule() {
     }
   }
   flags_.resize(flags);
-  records_.resize(ranks * run_.schedule.buffers.size());
-  for (const Buffer& buffer : run_.schedule.buffers) tile_grid_.push_back(grid_of(buffer));
-  by_tile_.assign(run_.schedule.buffers.size(), 0);
-
-  for (const Op& op : run_.schedule.transfers) by_tile_[static_cast<std::size_t>(op.src_buffer)] = 1;
   hosts_.resize(ranks);
   harness_barriers_ = harness_barriers(run_.schedule);
   launches_free_ns_.assign(
@@ -128,10 +112,7 @@ void Engine::index_schedule() {
     }
   }
   slab_overlaps_.finish();
-  region_cells_.finish(run_.schedule, run_.simulated_ranks);
-  for (std::size_t b = 0; b < by_tile_.size(); ++b) {
-    if (region_cells_.has(static_cast<std::int32_t>(b))) by_tile_[b] = 0;
-  }
+  tiles_.finish();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::int32_t streams = 1;
     std::int32_t events = 0;
@@ -197,9 +178,7 @@ void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
     for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; before = &run_.schedule.ops[o++]) {
       const Op& op = run_.schedule.ops[o];
       if (!multiplies(op.kind)) {
-        for_each_read(op, kernel.rank,
-                      [&](const Region& read) { by_tile_[static_cast<std::size_t>(read.buffer)] = 1; });
-        region_cells_.see(op, kernel.rank);
+        tiles_.see(op, kernel.rank);
         continue;
       }
       MatmulInputs& inputs = run_.inputs_of_op[o];

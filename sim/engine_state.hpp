@@ -45,6 +45,8 @@ struct Alike {
 
 namespace tritax::engine {
 
+struct TileRecord;
+
 inline constexpr std::uint32_t kNobody = 0xffffffffu;
 
 // Misses of a matmul: A in L2 (1), B in L2 (2), A in the last-level cache (4), B in the last-level cache (8);
@@ -81,21 +83,6 @@ struct Event {
 enum class Level : std::uint8_t { chip, l2, llc, hbm };  // where a tile is read from; chip: no traffic
 
 enum class Waiting : std::uint8_t { nothing, activity, store, loads, flag, time };
-
-struct TileRecord {  // state of one tile-sized cell of a buffer of a rank
-  double l2_mark = -1e300;
-  double llc_mark = -1e300;
-  std::int32_t die = -1;
-  std::uint32_t writer = kNobody;  // last write: index into write_paths_
-
-  bool written() const { return writer != kNobody; }
-};
-
-struct TileGrid {  // grid of the tile-sized cells of a buffer
-  std::int32_t tile_rows = 1, tile_cols = 1;
-  std::int32_t rows = 0, columns = 0;
-};
-TileGrid grid_of(const Buffer& buffer);
 
 // A workgroup on a compute unit. A later workgroup reuses the entry, because the states of all workgroups
 // together fit no cache. The loop visits thousands of workgroups in turn: the head holds the fields that are
@@ -388,7 +375,7 @@ struct MatmulClass {
 struct DataPath : Move {  // loads of a data operation, and the speed at which one workgroup can drive it
   KernelProfile profile = KernelProfile::interpreter;
   Level source = Level::chip;
-  bool mixed = false;    // several sources: `source` is the farthest, Engine::read_bytes_ has all
+  bool mixed = false;    // several sources: `source` is the farthest, TileRecords::bytes_read() has all
   bool rereads = false;  // the source is a tile written before, not an input
   double bytes = 0;
   double cap_gb_per_s = 0;

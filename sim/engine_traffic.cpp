@@ -151,62 +151,6 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   return id;
 }
 
-TileRecord& Engine::record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col) {
-  const TileGrid& grid = tile_grid_[static_cast<std::size_t>(buffer)];
-  auto& table =
-      records_[static_cast<std::size_t>(rank) * tile_grid_.size() + static_cast<std::size_t>(buffer)];
-  const auto columns = static_cast<std::size_t>(grid.columns);
-  if (table.empty()) table.resize(static_cast<std::size_t>(grid.rows) * columns);
-  return table[static_cast<std::size_t>(row / grid.tile_rows) * columns +
-               static_cast<std::size_t>(col / grid.tile_cols)];
-}
-
-Level Engine::level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now) {
-  GpuState& gpu = run_.gpus[rank];
-  if (run_.options.counterfactual.intermediates_on_chip && record.written()) return Level::chip;
-  if (record.die == die && gpu.l2[static_cast<std::size_t>(die)].holds(record.l2_mark, now)) return Level::l2;
-  if (run_.machine.gpu.llc_bytes > 0 && gpu.llc.holds(record.llc_mark, now)) return Level::llc;
-  return Level::hbm;
-}
-
-void Engine::note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
-                       double now) {
-  GpuState& gpu = run_.gpus[rank];
-  ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
-  if (level == Level::llc || level == Level::hbm) l2.insert(bytes, now);
-  if (level == Level::hbm && run_.machine.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
-  record.die = die;
-  record.l2_mark = l2.mark(now);
-  record.llc_mark = gpu.llc.mark(now);
-}
-
-// The running store has been written: its data lies in the last-level cache of its GPU, and, if the store is
-// local, in the writer's L2.
-void Engine::note_write(const WorkgroupState& wg, double now) {
-  GpuState& gpu = run_.gpu_of(wg.store_rank);
-  const double bytes = wg.store_bytes;
-  if (run_.machine.gpu.llc_bytes > 0) gpu.llc.insert(bytes, now);
-  if (wg.store_rank != wg.rank) return;
-  const std::int32_t die = wg.die;
-  ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
-  l2.insert(bytes, now);
-  if (wg.stored == nullptr) {
-    if (!region_cells_.empty()) note_cells_written(wg, now);
-    return;
-  }
-  TileRecord& record = *wg.stored;
-  record.die = die;
-  record.l2_mark = l2.mark(now);
-  record.llc_mark = gpu.llc.mark(now);
-  if (!record.written()) {
-    record.writer = static_cast<std::uint32_t>(write_paths_.size());
-    write_paths_.emplace_back();
-  }
-  Path& path = write_paths_[record.writer];
-  path = wg.sender_busy ? run_.sender_of(wg).path : wg.path;
-  path.charge(wg.store_part, now);
-}
-
 DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   const std::int32_t rank = wg.rank;
   const std::int32_t die = wg.die;
@@ -214,16 +158,7 @@ DataPath Engine::path_of(WorkgroupState& wg, const Op& op, double now) {
   DataPath path{move_of(op, rank), wg.profile};
   path.bytes = tile_bytes(run_.schedule, op);
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
-    if (by_tile_[static_cast<std::size_t>(buffer)] == 0) {
-      read_cells(wg, buffer, {row, col, op.rect.rows, op.rect.cols}, path, now);
-      return;
-    }
-    TileRecord& record = record_of(rank, buffer, row, col);
-    path.source = level_of(record, rank, die, now);
-    path.rereads = record.written() && path.source != Level::chip;
-    const double bytes = bytes_of(run_.schedule.buffers[static_cast<std::size_t>(buffer)], op.rect);
-    blame_boundary(wg, record);
-    note_read(record, rank, die, path.source, bytes, now);
+    tiles_.read(wg, buffer, {row, col, op.rect.rows, op.rect.cols}, path, now);
   };
   if (path.kind == MoveKind::local_load) read_locally(op.buffer, op.rect.row, op.rect.col);
   if (path.copies_own()) read_locally(op.src_buffer, op.src_row, op.src_col);
@@ -252,6 +187,14 @@ Engine::Served Engine::served_by(const DataPath& path, const Op& op, std::int32_
   const std::int32_t from = op.kind == OpKind::copy ? op.src_rank : op.rank;
   const bool own_l2 = die >= 0 && from == path.rank && op.kind != OpKind::atomic_add;
   return {run_.home(from), own_l2 ? die : -1, own_l2 ? path.source : Level::hbm};
+}
+
+void Engine::count_cells(CacheTraffic& read) const {
+  read.asked_bytes +=
+      tiles_.bytes_read(Level::l2) + tiles_.bytes_read(Level::llc) + tiles_.bytes_read(Level::hbm);
+  read.l2_hit_bytes += tiles_.bytes_read(Level::l2);
+  read.llc_hit_bytes += tiles_.bytes_read(Level::llc);
+  read.hbm_read_bytes += tiles_.bytes_read(Level::hbm);
 }
 
 // Counts the bytes of a transfer in caches and memories; by a workgroup on `die`, or by a copy engine (-1).
@@ -296,8 +239,8 @@ std::vector<FluidNetwork::Use> Engine::uses_of(const DataPath& path) const {
   double from_hbm = path.pulls() || path.source == Level::hbm ? 1 : 0;
   double from_llc = from_hbm > 0 || path.source == Level::llc ? 1 : 0;
   if (path.mixed) {
-    from_hbm = bytes_read(Level::hbm) / path.bytes;
-    from_llc = from_hbm + bytes_read(Level::llc) / path.bytes;
+    from_hbm = tiles_.bytes_read(Level::hbm) / path.bytes;
+    from_llc = from_hbm + tiles_.bytes_read(Level::llc) / path.bytes;
   }
   const bool loads = path.kind == MoveKind::local_load || path.kind == MoveKind::remote_load;
   const double to_llc = loads ? 0 : 1;
@@ -341,8 +284,8 @@ std::int32_t Engine::data_class(const DataPath& path) {
       return mix(hash ^ std::bit_cast<std::uint64_t>(bytes));
     };
     key.what |= 1ULL << 62;
-    key.cap_bits = with(with(mix(key.cap_bits), bytes_read(Level::hbm) / path.bytes),
-                        bytes_read(Level::llc) / path.bytes);
+    key.cap_bits = with(with(mix(key.cap_bits), tiles_.bytes_read(Level::hbm) / path.bytes),
+                        tiles_.bytes_read(Level::llc) / path.bytes);
   }
   if (path.with_flags != 1 && run_.moves.is_message(path))
     key.cost_bits = mix(key.cost_bits ^ mix(std::bit_cast<std::uint64_t>(path.with_flags)));
