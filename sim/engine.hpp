@@ -41,6 +41,7 @@
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
 #include "sim/engine_tiles.hpp"
+#include "sim/engine_traffic.hpp"
 #include "sim/engine_write_back.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/fluid.hpp"
@@ -142,7 +143,6 @@ class Engine {
   void take_engine(std::uint32_t transfer, std::int32_t engine, double now);
   void move_copy(std::uint32_t transfer, double now);
   void finish_copy(std::uint32_t transfer, double lost_ns, double now);
-  DataPath path_of_copy(const Op& op, std::int32_t rank);
   static constexpr std::uint32_t kTransferToken = 1u << 31;
   static constexpr bool is_transfer(std::uint32_t token) { return (token & kTransferToken) != 0; }
 
@@ -224,18 +224,6 @@ class Engine {
   bool l2_can_fill(const GpuState& gpu) const;
   Missed look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
-  std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
-  std::int32_t data_class(const DataPath& path);
-  DataPath path_of(WorkgroupState& wg, const Op& op, double now);
-  struct Served {               // source of the data that a transfer reads
-    std::int32_t rank = 0;      // rank of the caches and the memory that serve the read
-    std::int32_t die = -1;      // die of the L2 that serves the read; -1: bypasses the L2s
-    Level level = Level::chip;  // chip: there is nothing to read
-  };
-  Served served_by(const DataPath& path, const Op& op, std::int32_t die) const;
-  void count_traffic(const DataPath& path, const Op& op, std::int32_t die);
-
-  [[gnu::noinline, gnu::cold]] void count_cells(CacheTraffic& read) const;
 
   // engine_counters.cpp; called only if counters_ is set
   void tell_clocks(double now);
@@ -243,7 +231,6 @@ class Engine {
   void tell_sparse(const WorkgroupState& wg, const SparseCost& cost) const;
   void tell_transfer(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void tell_copy(const TransferState& transfer, const DataPath& path) const;
-  static ReadBytes bytes_from(Level level, double bytes);
 
   // engine_result.cpp
   void copy_to_alike(SimulationResult& out) const;
@@ -266,6 +253,8 @@ class Engine {
   SharedResources resources_;
   Crowds crowds_;
   TileRecords tiles_;
+  FluidClasses classes_;
+  DataTraffic traffic_;
   Clock clock_;
   CounterObserver* const counters_;  // null: no counters are recorded
   HostCosts host_costs_;             // with free launches: all zero except barriers and first turns
@@ -280,11 +269,10 @@ class Engine {
   std::vector<std::uint32_t> free_arrivals_;
   SlabOverlaps slab_overlaps_;
   const SparseCosts sparse_costs_;
-  std::vector<double> rest_ns_;      // by operation; empty unless the run may give up
-  std::vector<double> tail_ns_;      // by kernel; empty unless the run may give up
-  double highest_clock_factor_ = 1;  // only if the run may give up
-  double least_read_ns_ = 0;         // latency of a local read; only if the run may give up
-  FluidClasses classes_;
+  std::vector<double> rest_ns_;             // by operation; empty unless the run may give up
+  std::vector<double> tail_ns_;             // by kernel; empty unless the run may give up
+  double highest_clock_factor_ = 1;         // only if the run may give up
+  double least_read_ns_ = 0;                // latency of a local read; only if the run may give up
   std::vector<MatmulClass> matmul_class_;   // by class
   std::vector<double> busy_copy_share_;     // share of KernelCosts::busy_copy_ns, by busy compute units
   std::vector<double> told_clock_ghz_;      // by rank: last clock reported to the observer

@@ -102,26 +102,14 @@ void Engine::take_engine(std::uint32_t id, std::int32_t engine, double now) {
 void Engine::move_copy(std::uint32_t id, double now) {
   TransferState& transfer = transfers_[id];
   transfer.path.charge(&TimeAccount::launch_ns, now);
-  const DataPath path = path_of_copy(run_.schedule.transfers[transfer.op], transfer.rank);
+  const DataPath path = traffic_.path_of_copy(run_.schedule.transfers[transfer.op], transfer.rank);
   if (counters_) tell_copy(transfer, path);
-  const std::int32_t class_id = data_class(path);
+  const std::int32_t class_id = traffic_.class_of(path);
   transfer.begin_ns = now;
   transfer.alone_ns = path.bytes / path.cap_gb_per_s;
   transfer.part = path.peer != path.rank ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
   run_.fluid.start(class_id, path.bytes, 1, kTransferToken | id, now);
   transfer.lost_ns = run_.fluid.lost_on_links_ns(class_id);
-}
-
-DataPath Engine::path_of_copy(const Op& op, std::int32_t rank) {
-  DataPath path{move_by_engine(op, rank)};
-  path.source = Level::hbm;
-  path.bytes = tile_bytes(run_.schedule, op);
-  path.cap_gb_per_s = copy_engines_.gb_per_s;
-  path.written_back = write_back_.is_written_back(op, run_.costs[path.profile]);
-  if (run_.moves.is_message(path)) path.link_cost = run_.moves.message_cost(op, path, path.profile);
-  if (path.peer != path.rank) resources_.sent_bytes(path.from(), path.to()) += path.bytes;
-  count_traffic(path, op, -1);
-  return path;
 }
 
 void Engine::finish_copy(std::uint32_t id, double lost_ns, double now) {

@@ -30,22 +30,15 @@ void Engine::tell_sparse(const WorkgroupState& wg, const SparseCost& cost) const
 }
 
 void Engine::tell_transfer(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const {
-  const Served served = served_by(path, run_.schedule.ops[op], wg.die);
+  const Served served = traffic_.served_by(path, run_.schedule.ops[op], wg.die);
   if (served.level == Level::chip) return;
-  const ReadBytes mixed{tiles_.bytes_read(Level::l2), tiles_.bytes_read(Level::llc),
-                        tiles_.bytes_read(Level::hbm)};
-  counters_->op_reads(run_.place_of(wg, op), served.rank,
-                      path.mixed ? mixed : bytes_from(served.level, path.bytes));
+  counters_->op_reads(run_.place_of(wg, op), served.rank, traffic_.read_bytes(path, served));
 }
 
 void Engine::tell_copy(const TransferState& transfer, const DataPath& path) const {
-  const Served served = served_by(path, run_.schedule.transfers[transfer.op], -1);
+  const Served served = traffic_.served_by(path, run_.schedule.transfers[transfer.op], -1);
   if (served.level == Level::chip) return;
-  counters_->copy_reads(transfer.rank, transfer.host_op, served.rank, bytes_from(served.level, path.bytes));
-}
-
-ReadBytes Engine::bytes_from(Level level, double bytes) {
-  return {level == Level::l2 ? bytes : 0, level == Level::llc ? bytes : 0, level == Level::hbm ? bytes : 0};
+  counters_->copy_reads(transfer.rank, transfer.host_op, served.rank, traffic_.read_bytes(path, served));
 }
 
 }  // namespace tritax::engine

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/crowding.hpp"
+#include "sim/engine_data_path.hpp"
 #include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
 

@@ -234,14 +234,14 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
 
 void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {
   const Op& op = run_.schedule.ops[op_index];
-  DataPath path = path_of(wg, op, now);
+  DataPath path = traffic_.path_of(wg, op, now);
   if (counters_) tell_transfer(wg, op_index, path);
   const double bytes = path.bytes;
   const bool asynchronous = is_asynchronous(op.kind);
   path.cap_gb_per_s = transfer_cap(wg, op_index, path);
   const bool counts = crowds_.counts(wg, path);
   if (counts) crowds_.join(path);
-  const std::int32_t class_id = data_class(path);
+  const std::int32_t class_id = traffic_.class_of(path);
   const double alone = bytes / path.cap_gb_per_s;
   // A load only fetches its tile, a copy waits for its first bytes.
   const double reread = !path.rereads  ? 0

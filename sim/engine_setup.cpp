@@ -37,11 +37,12 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       resources_(run_, machine.gpu.dirty_share * write_back_.cache_bytes()),
       crowds_(run_, resources_),
       tiles_(run_),
+      classes_(run_.fluid),
+      traffic_(run_, resources_, crowds_, tiles_, write_back_, classes_),
       clock_(run_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
       sparse_costs_(schedule, machine.gpu),
-      classes_(run_.fluid),
       placed_(!places.empty()) {
   if (options.counterfactual.free_launches) {
     host_costs_ = {};

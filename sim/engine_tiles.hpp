@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/engine_data_path.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/region_cells.hpp"
 
