@@ -37,6 +37,7 @@
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
 #include "sim/engine_matmul.hpp"
+#include "sim/engine_matmul_classes.hpp"
 #include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
@@ -217,11 +218,6 @@ class Engine {
   void begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now);
 
   // engine_traffic.cpp
-  std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
-                            const Missed& missed, std::uint32_t coalesced);
-  double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
-  void follow_clock(GpuState& gpu);
-  bool l2_can_fill(const GpuState& gpu) const;
   Missed look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
                           const MatmulShape& shape, double duration_ns, double now);
 
@@ -255,6 +251,7 @@ class Engine {
   TileRecords tiles_;
   FluidClasses classes_;
   DataTraffic traffic_;
+  MatmulClasses matmul_classes_;
   Clock clock_;
   CounterObserver* const counters_;  // null: no counters are recorded
   HostCosts host_costs_;             // with free launches: all zero except barriers and first turns
@@ -273,7 +270,6 @@ class Engine {
   std::vector<double> tail_ns_;             // by kernel; empty unless the run may give up
   double highest_clock_factor_ = 1;         // only if the run may give up
   double least_read_ns_ = 0;                // latency of a local read; only if the run may give up
-  std::vector<MatmulClass> matmul_class_;   // by class
   std::vector<double> busy_copy_share_;     // share of KernelCosts::busy_copy_ns, by busy compute units
   std::vector<double> told_clock_ghz_;      // by rank: last clock reported to the observer
   CopyEngines copy_engines_;                // with free launches: packets cost nothing

@@ -2,29 +2,32 @@
 #include <algorithm>
 #include <bit>
 
-#include "sim/engine.hpp"
+#include "sim/engine_matmul_classes.hpp"
+
+#include "model/cost/attend_cost.hpp"
+#include "sim/engine_lock_step.hpp"
+#include "sim/engine_matmul.hpp"
 
 namespace tritax::engine {
 
-double Engine::matmul_cap(const MatmulClass& c, const GpuState& gpu) const {
+double MatmulClasses::cap_of(const Matmul& c, const GpuState& gpu) const {
   const MatmulShape& shape = run_.shapes[c.shape];
   const double steps_ns = work_ns(shape, c.sharers, c.missed.bits, Clock::factor(gpu, shape.dtype));
   return shape.cost.operand_bytes / (std::max(steps_ns, arrival_ns(shape, c.missed.bits)) +
                                      shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
 }
 
-// The rates of the running matmuls of a GPU follow its clock.
-void Engine::follow_clock(GpuState& gpu) {
+void MatmulClasses::follow_clock(GpuState& gpu) {
   gpu.l2_can_fill = l2_can_fill(gpu);
   for (const std::int32_t id : gpu.matmul_classes) {
-    run_.fluid.set_cap(id, matmul_cap(matmul_class_[static_cast<std::size_t>(id)], gpu));
+    run_.fluid.set_cap(id, cap_of(matmuls_[static_cast<std::size_t>(id)], gpu));
   }
 }
 
 // Whether matmuls on all compute units of a die can fill the port of its L2; only matmuls use the port. Once
 // they cannot, they never can again, because the highest possible clock only falls. Then the dies of a GPU
 // need no classes of their own. With a single die there is nothing to gain.
-bool Engine::l2_can_fill(const GpuState& gpu) const {
+bool MatmulClasses::l2_can_fill(const GpuState& gpu) const {
   if (run_.machine.gpu.xcds == 1) return true;
   constexpr double kMargin = 1.001;
   return std::any_of(run_.shapes.begin(), run_.shapes.end(), [&](const MatmulShape& shape) {
@@ -39,8 +42,8 @@ bool Engine::l2_can_fill(const GpuState& gpu) const {
   });
 }
 
-std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
-                                  std::int32_t sharers, const Missed& missed, std::uint32_t coalesced) {
+std::int32_t MatmulClasses::class_of(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
+                                     std::int32_t sharers, const Missed& missed, std::uint32_t coalesced) {
   const std::uint32_t misses = missed.bits;
   const bool own = run_.gpus[rank].l2_can_fill;  // each die has its own classes
   if (!own) die = -1;
@@ -51,7 +54,19 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
                      std::bit_cast<std::uint64_t>(missed.write_back_ns), coalesced};
   if (const std::int32_t known = classes_.known(key); known != FluidNetwork::kNone) return known;
   GpuState& gpu = run_.gpus[rank];
-  const MatmulShape& shape = run_.shapes[shape_id];
+  const Matmul matmul{shape_id, sharers, missed};
+  const std::int32_t id = classes_.add(key, uses_of(gpu, die, matmul, coalesced), cap_of(matmul, gpu));
+  gpu.matmul_classes.push_back(id);
+  matmuls_.resize(static_cast<std::size_t>(id) + 1);
+  matmuls_[static_cast<std::size_t>(id)] = matmul;
+  return id;
+}
+
+// Loads of one byte of operands, on the port of one die unless `die` is -1.
+std::vector<FluidNetwork::Use> MatmulClasses::uses_of(const GpuState& gpu, std::int32_t die,
+                                                      const Matmul& matmul, std::uint32_t coalesced) const {
+  const std::uint32_t misses = matmul.missed.bits;
+  const MatmulShape& shape = run_.shapes[matmul.shape];
   const double a = shape.cost.a_bytes / shape.cost.operand_bytes;
   const double b = shape.cost.b_bytes / shape.cost.operand_bytes;
   const double q = shape.cost.q_bytes / shape.cost.operand_bytes;
@@ -64,7 +79,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
     evicted = 0;
   }
   std::vector<FluidNetwork::Use> uses;
-  if (own) {
+  if (die >= 0) {
     const double asked = a * LockStep::l2_share(coalesced % kCoalescingLevels) +
                          b * LockStep::l2_share(coalesced / kCoalescingLevels) + q;
     const double share = resources_.shares_of(shape.profile).l2;
@@ -73,12 +88,7 @@ std::int32_t Engine::matmul_class(std::int32_t rank, std::int32_t die, std::uint
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
   uses.push_back({gpu.hbm, (1 + evicted * write_back_.write_cost()) * llc_miss});
   for (FluidNetwork::Use& use : uses) use.coefficient *= shape.slowness;
-  const MatmulClass matmul{shape_id, sharers, missed};
-  const std::int32_t id = classes_.add(key, uses, matmul_cap(matmul, gpu));
-  gpu.matmul_classes.push_back(id);
-  matmul_class_.resize(static_cast<std::size_t>(id) + 1);
-  matmul_class_[static_cast<std::size_t>(id)] = matmul;
-  return id;
+  return uses;
 }
 
 }  // namespace tritax::engine

@@ -141,8 +141,9 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
                     load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
                                 clock * (shape.cost.prologue_ns + held_up_ns)),
                     missed.llc_bytes);
-  if (clock_.update(gpu)) follow_clock(gpu);
-  const std::int32_t class_id = matmul_class(rank, die, shape_id, sharers, missed, coalesced.levels);
+  if (clock_.update(gpu)) matmul_classes_.follow_clock(gpu);
+  const std::int32_t class_id =
+      matmul_classes_.class_of(rank, die, shape_id, sharers, missed, coalesced.levels);
   // The time alone is at the clock that all running matmuls leave, at most the clock of a fully busy GPU: a
   // slower run has met contention, not a busier chip.
   const double clock_now = std::min(1.0, Clock::factor(gpu, shape.dtype));
@@ -173,7 +174,7 @@ void Engine::finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, d
   gpu.llc.end_fill(wg.llc_fill_gb_per_s, now);
   count_matrix_cu(gpu, wg.cu, -1, now);
   clock_.end_draw(wg);
-  if (clock_.update(gpu)) follow_clock(gpu);
+  if (clock_.update(gpu)) matmul_classes_.follow_clock(gpu);
   if (op.kind == OpKind::attend) leave_streams(wg, id, now);
   run_.totals.matrix_flops += flops_of(op);
 }

@@ -39,6 +39,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       tiles_(run_),
       classes_(run_.fluid),
       traffic_(run_, resources_, crowds_, tiles_, write_back_, classes_),
+      matmul_classes_(run_, resources_, write_back_, clock_, classes_),
       clock_(run_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
@@ -57,7 +58,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   index_places(places);
   for (GpuState& gpu : run_.gpus) {
     clock_.find_factors(gpu);
-    follow_clock(gpu);
+    matmul_classes_.follow_clock(gpu);
   }
 }
 
@@ -66,7 +67,7 @@ void Engine::limit_clocks(std::span<const double> most_ghz) {
   for (std::size_t rank = 0; rank < run_.gpus.size(); ++rank) {
     run_.gpus[rank].power.most_ghz = most_ghz[rank];
     clock_.find_factors(run_.gpus[rank]);
-    follow_clock(run_.gpus[rank]);
+    matmul_classes_.follow_clock(run_.gpus[rank]);
   }
 }
 

@@ -366,12 +366,6 @@ struct Missed {
   double others_ns = 0;      // arrival of the last operand bytes that others fetch, by latency alone; 0: none
 };
 
-struct MatmulClass {
-  std::uint32_t shape = 0;
-  std::int32_t sharers = 1;
-  Missed missed;
-};
-
 struct FlagOutlook {          // one flag counter
   double rest_ns = 0;         // longest time from the end of its wait to the end of the waiting workgroup
   std::uint32_t kernel = 0;   // kernel of that workgroup
