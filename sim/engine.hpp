@@ -21,7 +21,6 @@
 #pragma once
 
 #include <array>
-#include <boost/unordered_map.hpp>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -31,6 +30,7 @@
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
 #include "sim/counter_observer.hpp"
+#include "sim/engine_attend.hpp"
 #include "sim/engine_classes.hpp"
 #include "sim/engine_clock.hpp"
 #include "sim/engine_links.hpp"
@@ -38,6 +38,7 @@
 #include "sim/engine_luck.hpp"
 #include "sim/engine_matmul.hpp"
 #include "sim/engine_matmul_classes.hpp"
+#include "sim/engine_operands.hpp"
 #include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
@@ -48,7 +49,6 @@
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"
 #include "sim/simulate.hpp"
-#include "sim/slab_overlaps.hpp"
 
 namespace tritax::engine {
 
@@ -67,24 +67,7 @@ class Engine {
  private:
   // engine_setup.cpp
   void index_schedule();
-  struct SlabKey {
-    std::uint64_t where = 0;  // buffer and first row or column
-    std::uint64_t k = 0;      // begin and end
-    std::int32_t size = 0;    // rows or columns
-    bool operator==(const SlabKey&) const = default;
-  };
-  struct SlabKeyHash {
-    std::size_t operator()(const SlabKey& key) const {
-      const std::uint64_t extent = key.k ^ static_cast<std::uint64_t>(key.size) << 20;
-      return (key.where ^ extent * 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL >> 16;
-    }
-  };
-  using SlabIds = boost::unordered_map<SlabKey, std::uint32_t, SlabKeyHash>;
-  void index_reads(std::uint32_t kernel, SlabIds& slab_ids);
-  MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
-  enum class AttendForm : std::uint8_t { none, begins, goes_on };  // begins or continues a tile of queries
-  static AttendForm form_of(const Op& op, const Op* before);
-  MatmulShape attend_shape_of(std::uint32_t kernel, const Op& op, AttendForm form) const;
+  void index_programs();
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
   void index_places(std::span<const Placed> places);
 
@@ -169,12 +152,6 @@ class Engine {
   void finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
 
-  // engine_attend.cpp
-  Missed look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now);
-  void count_streams(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
-                     std::uint32_t missed_l2, std::uint32_t missed_llc);
-  void leave_streams(const WorkgroupState& wg, std::uint32_t id, double now);
-
   // engine_flags.cpp
   std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
   bool publishes(const WorkgroupState& wg, const Op& op) const;
@@ -218,8 +195,6 @@ class Engine {
   void begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now);
 
   // engine_traffic.cpp
-  Missed look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
-                          const MatmulShape& shape, double duration_ns, double now);
 
   // engine_counters.cpp; called only if counters_ is set
   void tell_clocks(double now);
@@ -253,18 +228,17 @@ class Engine {
   DataTraffic traffic_;
   MatmulClasses matmul_classes_;
   Clock clock_;
+  Attention attention_;
+  Operands operands_;
   CounterObserver* const counters_;  // null: no counters are recorded
   HostCosts host_costs_;             // with free launches: all zero except barriers and first turns
   std::vector<HostState> hosts_;
-  std::vector<DrawState> draws_;        // by place of a workgroup; empty if no kernel has items
-  std::vector<AttendState> attends_;    // by place of a workgroup, up to the last that has attended
-  std::vector<std::uint32_t> streams_;  // by operation: stream of keys and values; empty without attention
+  std::vector<DrawState> draws_;            // by place of a workgroup; empty if no kernel has items
   std::vector<std::uint32_t> free_places_;  // free entries of run_.workgroups
   std::vector<FlagState> flags_;
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;
   std::vector<std::uint32_t> free_arrivals_;
-  SlabOverlaps slab_overlaps_;
   const SparseCosts sparse_costs_;
   std::vector<double> rest_ns_;             // by operation; empty unless the run may give up
   std::vector<double> tail_ns_;             // by kernel; empty unless the run may give up

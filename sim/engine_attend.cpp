@@ -4,13 +4,14 @@
 #include <cmath>
 
 #include "model/cost/attend_cost.hpp"
-#include "sim/engine.hpp"
+#include "sim/engine_attend.hpp"
+
+#include "sim/engine_clock.hpp"
+#include "sim/engine_matmul.hpp"
 
 namespace tritax::engine {
 
-// Misses of an `attend` for keys and values, with `sharers` workgroups on its compute unit. Sets the pace in
-// attends_.
-Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now) {
+Missed Attention::begin(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now) {
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const Op& op = run_.schedule.ops[wg.pc];
   const MatmulShape& shape = run_.shapes[run_.inputs_of_op[wg.pc].shape];
@@ -19,8 +20,8 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
                           StreamReuse(run_.machine.gpu.l2_bytes));
     gpu.llc_streams.emplace_back(run_.machine.gpu.llc_bytes);
   }
-  if (id >= attends_.size()) attends_.resize(id + 1);
-  AttendState& state = attends_[id];
+  if (id >= readers_.size()) readers_.resize(id + 1);
+  Reader& state = readers_[id];
   const double key_bytes = (shape.cost.a_bytes + shape.cost.b_bytes) / shape.k;
   StreamReuse::Piece piece;
   piece.stream = streams_[wg.pc];
@@ -67,12 +68,12 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
   missed.bits = misses;
   missed.l2_bytes = bytes * missed_l2 / kMissParts + shape.cost.q_bytes;
   missed.llc_bytes = bytes * missed_llc / kMissParts + shape.cost.q_bytes;
-  count_streams(wg, op, shape, missed_l2, missed_llc);
+  count(wg, op, shape, missed_l2, missed_llc);
   return missed;
 }
 
-void Engine::count_streams(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
-                           std::uint32_t missed_l2, std::uint32_t missed_llc) {
+void Attention::count(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
+                      std::uint32_t missed_l2, std::uint32_t missed_llc) {
   const auto count = [&](std::int32_t buffer, double bytes) {
     CacheTraffic& traffic = run_.traffic.at(wg.rank, wg.die, buffer, op.kind);
     traffic.asked_bytes += bytes;
@@ -88,10 +89,10 @@ void Engine::count_streams(const WorkgroupState& wg, const Op& op, const MatmulS
   queries.hbm_read_bytes += shape.cost.q_bytes;
 }
 
-void Engine::leave_streams(const WorkgroupState& wg, std::uint32_t id, double now) {
+void Attention::end(const WorkgroupState& wg, std::uint32_t id, double now) {
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const MatmulShape& shape = run_.shapes[run_.inputs_of_op[wg.pc].shape];
-  AttendState& state = attends_[id];
+  Reader& state = readers_[id];
   gpu.l2_streams[static_cast<std::size_t>(wg.die)].end(state.l2_reader, now);
   if (state.llc_reader != kNobody) gpu.llc_streams.front().end(state.llc_reader, now);
   state.ns_per_byte = std::max(1e-12, (now - wg.op_start_ns) / (shape.cost.a_bytes + shape.cost.b_bytes));

@@ -2,14 +2,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/engine.hpp"
+#include "model/schedule/op_traits.hpp"
+#include "sim/engine_matmul.hpp"
+#include "sim/engine_operands.hpp"
 
 namespace tritax::engine {
 
 // Operands that a matmul of `duration_ns` does not find in the caches. A slab that another matmul is fetching
 // arrives at later matmuls no earlier than at the first.
-Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
-                                const MatmulShape& shape, double duration_ns, double now) {
+Missed Operands::look_up(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
+                         const MatmulShape& shape, double duration_ns, double now) {
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(rank)];
   ReuseCache& l2 = gpu.l2[static_cast<std::size_t>(die)];
   Missed missed;
@@ -22,7 +24,7 @@ Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& o
     traffic.asked_bytes += bytes;
     const auto touch = [&](ReuseCache& cache) {
       return cache.touch(slab, now, duration_ns) ||
-             (!slab_overlaps_.empty() && slab_overlaps_.covers(slab, cache, now, duration_ns));
+             (!overlaps_.empty() && overlaps_.covers(slab, cache, now, duration_ns));
     };
     const bool in_l2 = (touch(l2) || write_back_.operands_stay()) && !no_l2;
     if (in_l2) {
@@ -45,29 +47,33 @@ Missed Engine::look_up_operands(std::int32_t rank, std::int32_t die, const Op& o
   };
   look_up(op.src_buffer, inputs.a_slab, shape.cost.a_bytes, 1, 4);
   look_up(op.b_buffer, inputs.b_slab, shape.cost.b_bytes, 2, 8);
-  if (missed.llc_bytes > 0) {
-    if (gpu.dirty_bytes > 0) {
-      write_back_.find_dirty_share(gpu, rank);
-      missed.bits |= static_cast<std::uint32_t>(std::lround(gpu.dirty_share * kEvictionParts))
-                     << kEvictionShift;
-      missed.write_back_ns = run_.costs[shape.profile].tuned ? 0 : gpu.write_back_ns;
-      gpu.dirty_bytes -= gpu.dirty_share * missed.llc_bytes;
-      gpu.dirty_reads_bytes -= missed.llc_bytes;
-      const auto count = [&](std::int32_t buffer, double bytes) {
-        run_.traffic.at(rank, die, buffer, op.kind).hbm_written_bytes += evicted_share(missed.bits) * bytes;
-      };
-      if ((missed.bits & 4) != 0) count(op.src_buffer, shape.cost.a_bytes);
-      if ((missed.bits & 8) != 0) count(op.b_buffer, shape.cost.b_bytes);
-    }
-    const double arrives_ns = now + shape.from_memory_ns + written_first_ns(shape, missed, 0);
-    const auto expect = [&](std::uint32_t slab) {
-      if (has_llc) gpu.llc.expect(slab, arrives_ns);
-      l2.expect(slab, arrives_ns);
-    };
-    if ((missed.bits & 4) != 0) expect(inputs.a_slab);
-    if ((missed.bits & 8) != 0) expect(inputs.b_slab);
-  }
+  if (missed.llc_bytes > 0) fetch(gpu, rank, die, op, inputs, shape, missed, now);
   return missed;
+}
+
+// Fetches what missed from memory; it displaces dirty data.
+void Operands::fetch(GpuState& gpu, std::int32_t rank, std::int32_t die, const Op& op,
+                     const MatmulInputs& inputs, const MatmulShape& shape, Missed& missed, double now) {
+  if (gpu.dirty_bytes > 0) {
+    write_back_.find_dirty_share(gpu, rank);
+    missed.bits |= static_cast<std::uint32_t>(std::lround(gpu.dirty_share * kEvictionParts))
+                   << kEvictionShift;
+    missed.write_back_ns = run_.costs[shape.profile].tuned ? 0 : gpu.write_back_ns;
+    gpu.dirty_bytes -= gpu.dirty_share * missed.llc_bytes;
+    gpu.dirty_reads_bytes -= missed.llc_bytes;
+    const auto count = [&](std::int32_t buffer, double bytes) {
+      run_.traffic.at(rank, die, buffer, op.kind).hbm_written_bytes += evicted_share(missed.bits) * bytes;
+    };
+    if ((missed.bits & 4) != 0) count(op.src_buffer, shape.cost.a_bytes);
+    if ((missed.bits & 8) != 0) count(op.b_buffer, shape.cost.b_bytes);
+  }
+  const double arrives_ns = now + shape.from_memory_ns + written_first_ns(shape, missed, 0);
+  const auto expect = [&](std::uint32_t slab) {
+    if (run_.machine.gpu.llc_bytes > 0) gpu.llc.expect(slab, arrives_ns);
+    gpu.l2[static_cast<std::size_t>(die)].expect(slab, arrives_ns);
+  };
+  if ((missed.bits & 4) != 0) expect(inputs.a_slab);
+  if ((missed.bits & 8) != 0) expect(inputs.b_slab);
 }
 
 }  // namespace tritax::engine

@@ -122,11 +122,11 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const std::int32_t sharers = std::max(1, gpu.cus[static_cast<std::size_t>(wg.cu)].matmul_workgroups);
   const double together = std::min(static_cast<double>(sharers), shape.shared_speedup) / sharers;
   const Missed missed =
-      shape.attends ? look_up_streams(wg, id, sharers, now)
-                    : look_up_operands(rank, die, run_.schedule.ops[wg.pc], inputs, shape, compute_ns, now);
+      shape.attends ? attention_.begin(wg, id, sharers, now)
+                    : operands_.look_up(rank, die, run_.schedule.ops[wg.pc], inputs, shape, compute_ns, now);
   if (counters_) tell_operands(wg, shape, missed);
   const Coalesced coalesced = shape.attends
-                                  ? Coalesced{0, attends_[id].pace}
+                                  ? Coalesced{0, attention_.pace_of(id)}
                                   : lock_step_.coalesce(wg, id, inputs, missed.bits, compute_ns, now);
   wg.l2_fill_gb_per_s = slowed * missed.l2_bytes / shape.cost.compute_ns;
   wg.llc_fill_gb_per_s = slowed * missed.llc_bytes / shape.cost.compute_ns;
@@ -175,7 +175,7 @@ void Engine::finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, d
   count_matrix_cu(gpu, wg.cu, -1, now);
   clock_.end_draw(wg);
   if (clock_.update(gpu)) matmul_classes_.follow_clock(gpu);
-  if (op.kind == OpKind::attend) leave_streams(wg, id, now);
+  if (op.kind == OpKind::attend) attention_.end(wg, id, now);
   run_.totals.matrix_flops += flops_of(op);
 }
 

@@ -2,11 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <numeric>
-#include <tuple>
 
 #include "model/core/error.hpp"
 #include "model/cost/attend_cost.hpp"
@@ -41,6 +36,8 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       traffic_(run_, resources_, crowds_, tiles_, write_back_, classes_),
       matmul_classes_(run_, resources_, write_back_, clock_, classes_),
       clock_(run_),
+      attention_(run_, luck_),
+      operands_(run_, write_back_),
       counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
       sparse_costs_(schedule, machine.gpu),
@@ -87,8 +84,6 @@ void Engine::index_schedule() {
   launches_free_ns_.assign(
       static_cast<std::size_t>((run_.schedule.ranks - 1) / run_.machine.gpus_per_node + 1), 0.0);
   run_.kernels.resize(run_.schedule.kernels.size());
-  SlabIds slab_ids;
-  run_.inputs_of_op.resize(run_.schedule.ops.size());
   std::uint32_t first_workgroup = 0;
   run_.workgroups.reserve(workgroups_of(run_.schedule));
   run_.senders.reserve(workgroups_of(run_.schedule));
@@ -102,7 +97,6 @@ void Engine::index_schedule() {
     state.to_send = state.remaining;
     state.has_sender = has_sender(run_.schedule, kernel, run_.machine.gpu);
     number_workgroups_of_dies(kernel, state);
-    index_reads(k, slab_ids);
     if (kernel.workgroups.empty()) continue;
     state.demand = run_.gpus[0].dispatcher.demand_of(kernel);
     if (!run_.gpus[0].dispatcher.fits(state.demand)) {
@@ -113,8 +107,7 @@ void Engine::index_schedule() {
           kernel.resources.lds_bytes, run_.machine.gpu.name));
     }
   }
-  slab_overlaps_.finish();
-  tiles_.finish();
+  index_programs();
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     std::int32_t streams = 1;
     std::int32_t events = 0;
@@ -134,6 +127,26 @@ void Engine::index_schedule() {
   if (run_.options.give_up_after_ns > 0) index_outlook();
 }
 
+// Visits the operations of all kernels once.
+void Engine::index_programs() {
+  OperandIndex operands(run_, operands_, attention_);
+  for (std::uint32_t k = 0; k < run_.schedule.kernels.size(); ++k) {
+    const Kernel& kernel = run_.schedule.kernels[k];
+    operands.begin_kernel(k);
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& wg = program_of(kernel, p);
+      operands.begin_program();
+      for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; ++o) {
+        const Op& op = run_.schedule.ops[o];
+        operands.see(op, o);
+        if (!multiplies(op.kind)) tiles_.see(op, kernel.rank);
+      }
+    }
+  }
+  operands.finish();
+  tiles_.finish();
+}
+
 void Engine::index_places(std::span<const Placed> places) {
   if (!placed_) return;
   TRITAX_ASSERT(places.size() == workgroups_of(run_.schedule), "every workgroup has one place");
@@ -143,131 +156,6 @@ void Engine::index_places(std::span<const Placed> places) {
     GpuState& gpu = run_.gpus[run_.schedule.kernels[place.kernel].rank];
     gpu.place_queues[static_cast<std::size_t>(place.cu)].workgroups.push_back(place);
   }
-}
-
-// Queries stay in registers from one attend to the next of the same tile.
-Engine::AttendForm Engine::form_of(const Op& op, const Op* before) {
-  if (op.kind != OpKind::attend) return AttendForm::none;
-  const bool same = before != nullptr && before->kind == OpKind::attend && before->buffer == op.buffer &&
-                    before->rect.row == op.rect.row && before->rect.col == op.rect.col;
-  return same ? AttendForm::goes_on : AttendForm::begins;
-}
-
-// Indexes the operands of the operations of a kernel, and finds matmuls of equal cost.
-void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
-  const Kernel& kernel = run_.schedule.kernels[k];
-  using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, AttendForm>;
-  std::map<ShapeKey, std::uint32_t> shape_ids;
-  ShapeKey last_key;  // most kernels have one shape
-  std::uint32_t last_shape = 0;
-  const Op* before = nullptr;  // of the same program
-  const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, const Op& op) {
-    const auto id = static_cast<std::uint32_t>(slab_ids.size());
-    const SlabKey key{SlabOverlaps::band_of(buffer, origin),
-                      static_cast<std::uint64_t>(op.k_begin) << 32 | static_cast<std::uint32_t>(op.k_end),
-                      size};
-    const auto [entry, added] = slab_ids.emplace(key, id);
-    if (added && op.kind == OpKind::matmul) {
-      const Buffer& operand = run_.schedule.buffers[static_cast<std::size_t>(buffer)];
-      slab_overlaps_.add(id, key.where, size, op.k_begin, op.k_end,
-                         bytes_of(operand, {0, 0, size, op.k_end - op.k_begin}));
-    }
-    return entry->second;
-  };
-  for (std::size_t p = 0; p < program_count(kernel); ++p) {
-    const Workgroup& wg = program_of(kernel, p);
-    before = nullptr;
-    for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; before = &run_.schedule.ops[o++]) {
-      const Op& op = run_.schedule.ops[o];
-      if (!multiplies(op.kind)) {
-        tiles_.see(op, kernel.rank);
-        continue;
-      }
-      MatmulInputs& inputs = run_.inputs_of_op[o];
-      const bool attends = op.kind == OpKind::attend;
-      inputs.a_slab = attends ? slab(op.src_buffer, op.src_col, op.rect.cols, op)
-                              : slab(op.src_buffer, op.rect.row, op.rect.rows, op);
-      inputs.b_slab = slab(op.b_buffer, attends ? op.src_col : op.rect.col, op.rect.cols, op);
-      if (attends) {
-        streams_.resize(run_.schedule.ops.size(), 0);
-        Op whole = op;
-        whole.k_begin = op.b_buffer;
-        whole.k_end = -1;
-        streams_[o] = slab(op.src_buffer, op.src_col, op.rect.cols, whole);
-      }
-      const AttendForm form = form_of(op, before);
-      const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form);
-      if (key != last_key) {
-        last_key = key;
-        const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(run_.shapes.size()));
-        last_shape = entry->second;
-        if (added) run_.shapes.push_back(attends ? attend_shape_of(k, op, form) : shape_of(k, op));
-        TRITAX_ASSERT(run_.shapes.size() >> (32 - kMissBits) == 0,
-                      "keys of classes have room for all shapes");
-      }
-      inputs.shape = last_shape;
-    }
-  }
-}
-
-MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, AttendForm form) const {
-  const Kernel& kernel = run_.schedule.kernels[k];
-  const KernelCosts& costs = run_.costs.of(kernel);
-  const Gpu& gpu = run_.machine.gpu;
-  MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
-  shape.profile = kernel.profile;
-  shape.attends = true;
-  shape.dtype = run_.schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-  const AttendWork work{op.rect.rows, op.rect.cols, shape.k, form == AttendForm::begins};
-  const AttendCost attend = attend_cost(gpu, costs, shape.dtype, kernel.tile, kernel.resources, work);
-  shape.cost = attend.cost;
-  shape.shared_speedup = attend.shared_speedup;
-  const KernelRates& rates = run_.moves.rates(k);
-  shape.slowness = rates.time_factor;
-  shape.cost.compute_ns /= rates.matmul_share;
-  shape.cost.prologue_ns *= shape.slowness;
-  shape.work = shape.slowness * matmul_draw(gpu, shape.dtype, shape.cost);
-  shape.fetched_ns = attend.stages < attend.steps ? shape.cost.compute_ns * attend.stages / attend.steps
-                                                  : std::numeric_limits<double>::infinity();
-  shape.wait_ns = attend.wait_ns;
-  for (double& wait_ns : shape.wait_ns) wait_ns *= shape.slowness;
-  shape.from_llc_ns = shape.slowness * attend.from_llc_ns;
-  shape.from_memory_ns = shape.slowness * attend.from_memory_ns;
-  return shape;
-}
-
-MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
-  const Kernel& kernel = run_.schedule.kernels[k];
-  const KernelCosts& costs = run_.costs.of(kernel);
-  MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
-  shape.profile = kernel.profile;
-  shape.dtype = run_.schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-  shape.cost =
-      matmul_cost(run_.machine.gpu, costs, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
-  MatmulTile overlapped = kernel.tile;
-  overlapped.pipeline = Pipeline::overlapped;
-  const MatmulCost best =
-      matmul_cost(run_.machine.gpu, costs, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
-  shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
-  const KernelRates& rates = run_.moves.rates(k);
-  shape.slowness = rates.time_factor;
-  shape.cost.compute_ns /= rates.matmul_share;
-  shape.cost.prologue_ns *= shape.slowness;
-  const Gpu& gpu = run_.machine.gpu;
-  const std::int32_t stages =
-      operand_stages(gpu, costs, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
-  MatmulTile step = kernel.tile;
-  step.k = step_depth(gpu, costs, shape.dtype, kernel.tile);
-  const double steps = matmul_steps(costs, step, shape.k, bytes_of(shape.dtype));
-  shape.work = shape.slowness * matmul_draw(gpu, shape.dtype, shape.cost);
-  shape.fetched_ns =
-      stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();
-  const auto from = [&](double latency_ns) {
-    return shape.slowness * steps * stage_interval_ns(gpu, shape.dtype, kernel.tile, stages, latency_ns);
-  };
-  shape.from_llc_ns = from(gpu.llc_latency_ns);
-  shape.from_memory_ns = from(gpu.memory_stage_latency_ns());
-  return shape;
 }
 
 // Workgroups go round robin over the dies that have compute units for the kernel.

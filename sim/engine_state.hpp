@@ -154,18 +154,6 @@ struct DrawState {
   std::vector<std::uint32_t> passed;  // free signals that the end of the store in flight raises
 };
 
-// A workgroup that attends, see engine_attend.cpp.
-struct AttendState {
-  std::uint32_t wg = kNobody;  // id of the workgroup
-  std::uint32_t stream = 0;
-  std::uint32_t l2_reader = kNobody, llc_reader = kNobody;
-  std::uint32_t misses = 0;
-  double end = 0;        // end of the current or last piece of the stream
-  double run_begin = 0;  // place where the workgroup entered the stream
-  double ns_per_byte = 0;
-  double pace = 1;
-};
-
 // Inputs of an operation that is a matmul.
 struct MatmulInputs {
   std::uint32_t shape = 0;  // index into shapes_
