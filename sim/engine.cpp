@@ -46,7 +46,7 @@ SimulationResult Engine::run() {
     }
     run_.fluid.settle(now);
     if (run_.options.link_counters && run_.options.observer) resources_.report_link_rates(now);
-    if (counters_) tell_clocks(now);
+    if (counters_.any()) counters_.tell_clocks(now);
   }
   if (!run_.totals.gave_up) {
     for (const HostState& host : hosts_) {

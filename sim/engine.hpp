@@ -29,10 +29,10 @@
 #include "model/cost/sparse_cost.hpp"
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
-#include "sim/counter_observer.hpp"
 #include "sim/engine_attend.hpp"
 #include "sim/engine_classes.hpp"
 #include "sim/engine_clock.hpp"
+#include "sim/engine_counters.hpp"
 #include "sim/engine_links.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
@@ -196,13 +196,6 @@ class Engine {
 
   // engine_traffic.cpp
 
-  // engine_counters.cpp; called only if counters_ is set
-  void tell_clocks(double now);
-  void tell_operands(const WorkgroupState& wg, const MatmulShape& shape, const Missed& missed) const;
-  void tell_sparse(const WorkgroupState& wg, const SparseCost& cost) const;
-  void tell_transfer(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
-  void tell_copy(const TransferState& transfer, const DataPath& path) const;
-
   // engine_result.cpp
   void copy_to_alike(SimulationResult& out) const;
 
@@ -226,12 +219,12 @@ class Engine {
   TileRecords tiles_;
   FluidClasses classes_;
   DataTraffic traffic_;
+  Counters counters_;
   MatmulClasses matmul_classes_;
   Clock clock_;
   Attention attention_;
   Operands operands_;
-  CounterObserver* const counters_;  // null: no counters are recorded
-  HostCosts host_costs_;             // with free launches: all zero except barriers and first turns
+  HostCosts host_costs_;  // with free launches: all zero except barriers and first turns
   std::vector<HostState> hosts_;
   std::vector<DrawState> draws_;            // by place of a workgroup; empty if no kernel has items
   std::vector<std::uint32_t> free_places_;  // free entries of run_.workgroups
@@ -245,7 +238,6 @@ class Engine {
   double highest_clock_factor_ = 1;         // only if the run may give up
   double least_read_ns_ = 0;                // latency of a local read; only if the run may give up
   std::vector<double> busy_copy_share_;     // share of KernelCosts::busy_copy_ns, by busy compute units
-  std::vector<double> told_clock_ghz_;      // by rank: last clock reported to the observer
   CopyEngines copy_engines_;                // with free launches: packets cost nothing
   std::vector<EngineQueue> engine_queues_;  // by rank
   std::vector<TransferState> transfers_;    // in posting order

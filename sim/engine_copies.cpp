@@ -102,8 +102,9 @@ void Engine::take_engine(std::uint32_t id, std::int32_t engine, double now) {
 void Engine::move_copy(std::uint32_t id, double now) {
   TransferState& transfer = transfers_[id];
   transfer.path.charge(&TimeAccount::launch_ns, now);
-  const DataPath path = traffic_.path_of_copy(run_.schedule.transfers[transfer.op], transfer.rank);
-  if (counters_) tell_copy(transfer, path);
+  const Op& op = run_.schedule.transfers[transfer.op];
+  const DataPath path = traffic_.path_of_copy(op, transfer.rank);
+  if (counters_.any()) counters_.tell_copy(transfer.rank, transfer.host_op, op, path);
   const std::int32_t class_id = traffic_.class_of(path);
   transfer.begin_ns = now;
   transfer.alone_ns = path.bytes / path.cap_gb_per_s;

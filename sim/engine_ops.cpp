@@ -124,7 +124,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   const Missed missed =
       shape.attends ? attention_.begin(wg, id, sharers, now)
                     : operands_.look_up(rank, die, run_.schedule.ops[wg.pc], inputs, shape, compute_ns, now);
-  if (counters_) tell_operands(wg, shape, missed);
+  if (counters_.any()) counters_.tell_operands(wg, shape, missed);
   const Coalesced coalesced = shape.attends
                                   ? Coalesced{0, attention_.pace_of(id)}
                                   : lock_step_.coalesce(wg, id, inputs, missed.bits, compute_ns, now);
@@ -236,7 +236,7 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
 void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_index, double now) {
   const Op& op = run_.schedule.ops[op_index];
   DataPath path = traffic_.path_of(wg, op, now);
-  if (counters_) tell_transfer(wg, op_index, path);
+  if (counters_.any()) counters_.tell_transfer(wg, op_index, path);
   const double bytes = path.bytes;
   const bool asynchronous = is_asynchronous(op.kind);
   path.cap_gb_per_s = transfer_cap(wg, op_index, path);

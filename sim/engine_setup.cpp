@@ -34,11 +34,11 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       tiles_(run_),
       classes_(run_.fluid),
       traffic_(run_, resources_, crowds_, tiles_, write_back_, classes_),
+      counters_(run_, clock_, traffic_),
       matmul_classes_(run_, resources_, write_back_, clock_, classes_),
       clock_(run_),
       attention_(run_, luck_),
       operands_(run_, write_back_),
-      counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
       host_costs_(machine.host),
       sparse_costs_(schedule, machine.gpu),
       placed_(!places.empty()) {

@@ -37,7 +37,7 @@ void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double n
   streams.asked_bytes += cost.bytes - cost.x_bytes;
   streams.l2_hit_bytes += (cost.bytes - cost.x_bytes) - (cost.llc_bytes - cost.x_llc_bytes);
   streams.hbm_read_bytes += cost.hbm_bytes - cost.x_hbm_bytes;
-  if (counters_) tell_sparse(wg, cost);
+  if (counters_.any()) counters_.tell_sparse(wg, cost);
 
   const double rate =
       std::exp2(std::round(kRatesOfOctave * std::log2(cost.bytes / cost.alone_ns)) / kRatesOfOctave);
