@@ -49,9 +49,7 @@ SimulationResult Engine::run() {
     if (counters_.any()) counters_.tell_clocks(now);
   }
   if (!run_.totals.gave_up) {
-    for (const HostState& host : hosts_) {
-      if (host.wait != HostWait::done) report_stall(now);
-    }
+    if (!hosts_.all_done()) report_stall(now);
     for (const KernelState& kernel : run_.kernels) {
       if (kernel.launched && kernel.remaining > 0) report_stall(now);
     }
@@ -126,13 +124,13 @@ void Engine::handle(const Event& event, double now) {
       start_kernel(event.id, now);
       break;
     case EventKind::host_step:
-      host_step(static_cast<std::int32_t>(event.id), now);
+      hosts_.step(static_cast<std::int32_t>(event.id), now);
       break;
     case EventKind::transfer_ready:
-      begin_copy(event.id, now);
+      copies_.begin(event.id, now);
       break;
     case EventKind::transfer_moves:
-      move_copy(event.id, now);
+      copies_.move(event.id, now);
       break;
   }
 }
@@ -314,11 +312,7 @@ void Engine::finish_kernel(std::uint32_t kernel, double now) {
   last_end_ns_ = std::max(last_end_ns_, now);
   run_.gpus[rank].last_end_ns = now;
   if (run_.options.observer) run_.options.observer->kernel_finished(kernel, now);
-  StreamState& stream = hosts_[rank].streams[static_cast<std::size_t>(state.stream)];
-  stream.busy = false;
-  stream.last_end = state.end;
-  start_next_in_stream(rank, state.stream);
-  stream_progressed(rank, now);
+  hosts_.work_ended(rank, state.stream, state.end, now);
 }
 
 }  // namespace tritax::engine

@@ -32,7 +32,9 @@
 #include "sim/engine_attend.hpp"
 #include "sim/engine_classes.hpp"
 #include "sim/engine_clock.hpp"
+#include "sim/engine_copies.hpp"
 #include "sim/engine_counters.hpp"
+#include "sim/engine_host.hpp"
 #include "sim/engine_links.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
@@ -42,6 +44,7 @@
 #include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
+#include "sim/engine_streams.hpp"
 #include "sim/engine_tiles.hpp"
 #include "sim/engine_traffic.hpp"
 #include "sim/engine_write_back.hpp"
@@ -102,41 +105,9 @@ class Engine {
   [[noreturn]] void report_stall(double now) const;
   SimulationResult result(double now);
 
-  // engine_host.cpp
-  void host_step(std::int32_t rank, double now);
-  bool run_host_op(std::int32_t rank, const HostOp& op, double& now);
-  double turn_to_launch(std::int32_t rank, double now);
-  void launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest, double gap);
-  double gap_before(std::int32_t kernel, bool in_graph) const;
   void find_cold_code();
-  void post(std::int32_t rank, std::int32_t stream, StreamState::Pending pending);
-  void start_next_in_stream(std::int32_t rank, std::int32_t stream);
-  double start_of(StreamState& stream, const StreamState::Pending& pending, Path& path) const;
-  void stream_progressed(std::int32_t rank, double now);
-  bool streams_idle(const HostState& host) const;
-  void finish_synchronize(HostState& host, double now);
-  void arrive_at_barrier(std::int32_t rank, double now);
-
-  // engine_copies.cpp
-  void index_copy_engines();
-  void post_copy(std::int32_t rank, const HostOp& op, std::uint32_t host_op, double now);
-  void post_record(std::int32_t rank, const HostOp& op, double now);
-  void post_wait(std::int32_t rank, const HostOp& op, double now);
-  bool pass_point(StreamState& stream, const StreamState::Pending& pending);
-  void begin_copy(std::uint32_t transfer, double now);
-  void take_engine(std::uint32_t transfer, std::int32_t engine, double now);
-  void move_copy(std::uint32_t transfer, double now);
-  void finish_copy(std::uint32_t transfer, double lost_ns, double now);
-  static constexpr std::uint32_t kTransferToken = 1u << 31;
-  static constexpr bool is_transfer(std::uint32_t token) { return (token & kTransferToken) != 0; }
 
   // engine_ops.cpp
-  // A fluid token names a transfer of a copy engine, or a workgroup and whether the activity is the
-  // asynchronous store of the workgroup.
-  static constexpr std::uint32_t token_of(std::uint32_t wg, bool store) {
-    return wg << 1 | (store ? 1u : 0u);
-  }
-  static constexpr std::uint32_t workgroup_of(std::uint32_t token) { return token >> 1; }
   void step(std::uint32_t wg, double now);
   bool waits_for_store(const WorkgroupState& wg, const Op& op) const;
   bool begin_op(std::uint32_t id, const Op& op, double now);
@@ -220,12 +191,13 @@ class Engine {
   FluidClasses classes_;
   DataTraffic traffic_;
   Counters counters_;
+  CopyQueues copies_;
+  Streams streams_;
+  Hosts hosts_;
   MatmulClasses matmul_classes_;
   Clock clock_;
   Attention attention_;
   Operands operands_;
-  HostCosts host_costs_;  // with free launches: all zero except barriers and first turns
-  std::vector<HostState> hosts_;
   std::vector<DrawState> draws_;            // by place of a workgroup; empty if no kernel has items
   std::vector<std::uint32_t> free_places_;  // free entries of run_.workgroups
   std::vector<FlagState> flags_;
@@ -233,19 +205,11 @@ class Engine {
   std::vector<Arrival> arrivals_;
   std::vector<std::uint32_t> free_arrivals_;
   const SparseCosts sparse_costs_;
-  std::vector<double> rest_ns_;             // by operation; empty unless the run may give up
-  std::vector<double> tail_ns_;             // by kernel; empty unless the run may give up
-  double highest_clock_factor_ = 1;         // only if the run may give up
-  double least_read_ns_ = 0;                // latency of a local read; only if the run may give up
-  std::vector<double> busy_copy_share_;     // share of KernelCosts::busy_copy_ns, by busy compute units
-  CopyEngines copy_engines_;                // with free launches: packets cost nothing
-  std::vector<EngineQueue> engine_queues_;  // by rank
-  std::vector<TransferState> transfers_;    // in posting order
-  std::vector<EventRecord> event_records_;  // in posting order
-  std::vector<std::int32_t> at_barrier_;
-  std::vector<char> harness_barriers_;  // by number of the barrier
-  std::size_t barriers_passed_ = 0;
-  std::vector<double> launches_free_ns_;  // by node: time from which another host thread can launch
+  std::vector<double> rest_ns_;          // by operation; empty unless the run may give up
+  std::vector<double> tail_ns_;          // by kernel; empty unless the run may give up
+  double highest_clock_factor_ = 1;      // only if the run may give up
+  double least_read_ns_ = 0;             // latency of a local read; only if the run may give up
+  std::vector<double> busy_copy_share_;  // share of KernelCosts::busy_copy_ns, by busy compute units
   double first_start_ns_ = -1, last_end_ns_ = 0;
   std::vector<FluidNetwork::Completion> ended_;  // completions at the current time of the loop
   std::vector<EventQueue<Event>::Event> due_;    // events at the current time of the loop

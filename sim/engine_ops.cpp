@@ -313,7 +313,9 @@ void Engine::resume(std::uint32_t id, double now) {
 void Engine::completed(const FluidNetwork::Completion& completion, double now) {
   ++run_.totals.events;
   if (is_transfer(completion.token)) {
-    finish_copy(completion.token & ~kTransferToken, completion.lost_on_links_ns, now);
+    const CopyQueues::Ended ended =
+        copies_.end(completion.token & ~kTransferToken, completion.lost_on_links_ns, now);
+    hosts_.work_ended(ended.rank, ended.stream, ended.path, now);
     return;
   }
   const std::uint32_t id = workgroup_of(completion.token);

@@ -133,33 +133,34 @@ void Engine::index_tails() {
   tail_ns_.assign(run_.schedule.kernels.size(), 0.0);
   highest_clock_factor_ = highest_clock_factor();
   for (std::size_t rank = 0; rank < run_.schedule.host.size(); ++rank) {
-    std::vector<double> after(hosts_[rank].streams.size(), 0.0);  // least time after what ends in the stream
-    double host = 0;                                              // least time from the next operation on
+    std::vector<double> after(streams_.count(static_cast<std::int32_t>(rank)),
+                              0.0);  // least time after what ends in the stream
+    double host = 0;                 // least time from the next operation on
     const auto launch = [&](const GraphNode& node, double gap_ns) {
       const auto kernel = static_cast<std::size_t>(node.kernel);
       const auto stream = static_cast<std::size_t>(node.stream);
       tail_ns_[kernel] = after[stream];
       after[stream] = std::max(after[stream], gap_ns + least_kernel_ns(kernel) + tail_ns_[kernel]);
-      host = std::max(host, host_costs_.launch_latency_ns + least_kernel_ns(kernel) + tail_ns_[kernel]);
+      host = std::max(host, hosts_.costs().launch_latency_ns + least_kernel_ns(kernel) + tail_ns_[kernel]);
     };
     const auto& program = run_.schedule.host[rank];
     for (auto op = program.rbegin(); op != program.rend(); ++op) {
       switch (op->kind) {
         case HostOpKind::launch:
-          launch({op->kernel, op->stream}, gap_before(op->kernel, false));
-          host += host_costs_.launch_call_ns;
+          launch({op->kernel, op->stream}, hosts_.gap_before(op->kernel, false));
+          host += hosts_.costs().launch_call_ns;
           break;
         case HostOpKind::graph_launch: {
           const Graph& graph = run_.schedule.graphs[static_cast<std::size_t>(op->graph)];
           for (auto node = graph.rbegin(); node != graph.rend(); ++node) {
-            launch(*node, gap_before(node->kernel, true));
+            launch(*node, hosts_.gap_before(node->kernel, true));
           }
-          host += host_costs_.graph_launch_call_ns;
+          host += hosts_.costs().graph_launch_call_ns;
           break;
         }
         case HostOpKind::stream_synchronize:
         case HostOpKind::device_synchronize:
-          host += host_costs_.synchronize_ns;
+          host += hosts_.costs().synchronize_ns;
           for (std::size_t stream = 0; stream < after.size(); ++stream) {
             const bool waited =
                 op->kind == HostOpKind::device_synchronize || stream == static_cast<std::size_t>(op->stream);
@@ -167,7 +168,7 @@ void Engine::index_tails() {
           }
           break;
         case HostOpKind::barrier:
-          host += host_costs_.barrier_ns;
+          host += hosts_.costs().barrier_ns;
           break;
         case HostOpKind::event_record:
         case HostOpKind::event_wait:

@@ -49,12 +49,7 @@ void Engine::report_stall(double now) const {
           is_gang(static_cast<std::uint32_t>(k)) ? "room for all of them" : "a free compute unit");
     }
   }
-  for (std::size_t rank = 0; rank < hosts_.size() && listed < 20; ++rank) {
-    if (hosts_[rank].wait == HostWait::done) continue;
-    ++listed;
-    text += fmt::format("\n  host of rank {} waits in operation {} ({})", rank, hosts_[rank].pc,
-                        name_of(run_.schedule.host[rank][hosts_[rank].pc].kind));
-  }
+  hosts_.list_waiting(text, listed, 20);
   throw UserError(text);
 }
 
@@ -62,16 +57,12 @@ SimulationResult Engine::result(double now) {
   SimulationResult out = run_.totals;
   out.makespan_ns = run_.totals.gave_up ? now : 0;
   out.kernels_ns = first_start_ns_ < 0 ? 0 : last_end_ns_ - first_start_ns_;
-  for (const HostState& host : hosts_) {
-    // A host that does not synchronise ends before its kernels.
-    const Path* last = &host.path;
-    for (const StreamState& stream : host.streams) {
-      if (later(stream.last_end.time_ns, last->time_ns)) last = &stream.last_end;
-    }
+  for (std::int32_t r = 0; r < run_.simulated_ranks; ++r) {
+    const Path last = hosts_.last_path(r);
     RankResult rank;
-    rank.account = last->account;
-    rank.makespan_ns = last->time_ns;
-    const GpuState& gpu = run_.gpus[out.ranks.size()];
+    rank.account = last.account;
+    rank.makespan_ns = last.time_ns;
+    const GpuState& gpu = run_.gpus[static_cast<std::size_t>(r)];
     rank.kernels_ns = gpu.first_start_ns < 0 ? 0 : std::max(0.0, gpu.last_end_ns - gpu.first_start_ns);
     rank.cu_busy_ns = gpu.cu_busy_ns;
     // In a run that gave up, some compute units are still busy.
@@ -79,9 +70,9 @@ SimulationResult Engine::result(double now) {
     rank.matrix_clock_ghz = gpu.power.clock_ghz;
     rank.matrix_work = gpu.power.work;
     out.ranks.push_back(rank);
-    if (!run_.totals.gave_up && !later(out.makespan_ns, last->time_ns)) {
-      out.makespan_ns = std::max(out.makespan_ns, last->time_ns);
-      out.account = last->account;
+    if (!run_.totals.gave_up && !later(out.makespan_ns, last.time_ns)) {
+      out.makespan_ns = std::max(out.makespan_ns, last.time_ns);
+      out.account = last.account;
     }
   }
   out.link_bytes = resources_.link_bytes();

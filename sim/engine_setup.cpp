@@ -7,7 +7,6 @@
 #include "model/cost/attend_cost.hpp"
 #include "model/cost/kernel_rates.hpp"
 #include "model/cost/matmul_power.hpp"
-#include "model/schedule/harness.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/relax.hpp"
@@ -35,20 +34,15 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       classes_(run_.fluid),
       traffic_(run_, resources_, crowds_, tiles_, write_back_, classes_),
       counters_(run_, clock_, traffic_),
+      copies_(run_, traffic_, tiles_, counters_),
+      streams_(run_, copies_),
+      hosts_(run_, streams_, copies_),
       matmul_classes_(run_, resources_, write_back_, clock_, classes_),
       clock_(run_),
       attention_(run_, luck_),
       operands_(run_, write_back_),
-      host_costs_(machine.host),
       sparse_costs_(schedule, machine.gpu),
       placed_(!places.empty()) {
-  if (options.counterfactual.free_launches) {
-    host_costs_ = {};
-    host_costs_.barrier_ns = machine.host.barrier_ns;
-    host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
-  }
-  if (!schedule.one_process) host_costs_.launch_turn_ns = 0;
-  copy_engines_ = machine.copy_engine;
   find_busy_copies();
   index_schedule();
   find_cold_code();
@@ -79,10 +73,6 @@ void Engine::index_schedule() {
     }
   }
   flags_.resize(flags);
-  hosts_.resize(ranks);
-  harness_barriers_ = harness_barriers(run_.schedule);
-  launches_free_ns_.assign(
-      static_cast<std::size_t>((run_.schedule.ranks - 1) / run_.machine.gpus_per_node + 1), 0.0);
   run_.kernels.resize(run_.schedule.kernels.size());
   std::uint32_t first_workgroup = 0;
   run_.workgroups.reserve(workgroups_of(run_.schedule));
@@ -108,23 +98,27 @@ void Engine::index_schedule() {
     }
   }
   index_programs();
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    std::int32_t streams = 1;
-    std::int32_t events = 0;
-    for (const HostOp& op : run_.schedule.host[rank]) {
-      streams = std::max(streams, op.stream + 1);
-      events = std::max(events, op.event + 1);
-    }
-    hosts_[rank].last_record.assign(static_cast<std::size_t>(events), kNobody);
-    for (const Graph& graph : run_.schedule.graphs) {
-      for (const GraphNode& node : graph) streams = std::max(streams, node.stream + 1);
-    }
-    hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
-    run_.queue.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
-  }
-  index_copy_engines();
   write_back_.find_what_stays();
   if (run_.options.give_up_after_ns > 0) index_outlook();
+}
+
+// Kernels of one profile with matrix tiles of one kind are one program, kernels without tiles are another. A
+// GPU runs its kernels repeatedly, so the first kernel follows the last one.
+void Engine::find_cold_code() {
+  const auto same_code = [](const Kernel& a, const Kernel& b) {
+    return a.profile == b.profile && a.tile == b.tile;
+  };
+  for (const std::vector<HostOp>& program : run_.schedule.host) {
+    std::vector<std::uint32_t> launched;
+    for_each_launch(run_.schedule, program, [&](const GraphNode& node) {
+      launched.push_back(static_cast<std::uint32_t>(node.kernel));
+    });
+    for (std::size_t i = 0; i < launched.size(); ++i) {
+      const std::uint32_t before = launched[(i + launched.size() - 1) % launched.size()];
+      run_.kernels[launched[i]].code_is_cold =
+          !same_code(run_.schedule.kernels[launched[i]], run_.schedule.kernels[before]);
+    }
+  }
 }
 
 // Visits the operations of all kernels once.

@@ -80,6 +80,13 @@ struct Event {
   std::uint32_t id = 0;
 };
 
+// A fluid token names a transfer of a copy engine, or a workgroup and whether the activity is the
+// asynchronous store of the workgroup.
+inline constexpr std::uint32_t kTransferToken = 1u << 31;
+constexpr bool is_transfer(std::uint32_t token) { return (token & kTransferToken) != 0; }
+constexpr std::uint32_t token_of(std::uint32_t wg, bool store) { return wg << 1 | (store ? 1u : 0u); }
+constexpr std::uint32_t workgroup_of(std::uint32_t token) { return token >> 1; }
+
 enum class Level : std::uint8_t { chip, l2, llc, hbm };  // where a tile is read from; chip: no traffic
 
 enum class Waiting : std::uint8_t { nothing, activity, store, loads, flag, time };
@@ -190,66 +197,6 @@ struct KernelState {
   double boundary_ns = -1;                 // end of the predecessor that delayed this kernel; -1: none
   Path start;                              // path at the start of the kernel
   Path end;
-};
-
-struct StreamState {
-  enum class Kind : std::uint8_t { kernel, copy, record, wait };
-  struct Pending {
-    Kind kind = Kind::kernel;
-    std::uint32_t item = 0;  // index of the kernel, or into transfers_ or event_records_
-    double earliest_ns = 0;
-    double gap_ns = 0;
-    double synchronized_ns = -1;
-    Path launch{};
-  };
-  std::vector<Pending> queue;
-  std::size_t head = 0;
-  bool busy = false;
-  bool used = false;
-  Path last_end;
-};
-
-// A record of an event, posted by a host.
-struct EventRecord {
-  bool happened = false;
-  Path path;
-};
-
-// A copy by a copy engine, posted by a host; see engine_copies.cpp.
-struct TransferState {
-  std::uint32_t op = 0;  // into Schedule::transfers
-  std::int32_t rank = 0;
-  std::uint32_t host_op = 0;
-  std::int32_t stream = 0;
-  std::int32_t engine = -1;
-  double begin_ns = 0;  // time at which data begins to move
-  double alone_ns = 0;
-  double lost_ns = 0;  // loss of the class on links before begin_ns
-  double TimeAccount::*part = &TimeAccount::wire_ns;
-  Path path;
-};
-
-// Copy engines of one GPU.
-struct EngineQueue {
-  std::vector<Path> last_end;          // by engine
-  std::vector<char> busy;              // by engine
-  std::vector<std::uint32_t> waiting;  // transfers whose turn in their stream has come
-  std::size_t head = 0;                // of waiting
-};
-
-enum class HostWait : std::uint8_t { nothing, streams, barrier, done };
-
-struct HostState {
-  std::uint32_t pc = 0;
-  HostWait wait = HostWait::nothing;
-  std::int32_t wait_stream = -1;    // -1: all streams
-  std::uint32_t busy_op = kNobody;  // operation with a known end in the future
-  double synchronized_ns = -1;      // kernels that end up to this time were waited for by the host
-  bool has_launched = false;
-  std::vector<StreamState> streams;
-  std::vector<std::int32_t> stream_order;  // streams in the order of their first use
-  std::vector<std::uint32_t> last_record;  // by event: index into event_records_
-  Path path;
 };
 
 struct FlagState {
