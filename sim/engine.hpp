@@ -34,6 +34,7 @@
 #include "sim/engine_clock.hpp"
 #include "sim/engine_copies.hpp"
 #include "sim/engine_counters.hpp"
+#include "sim/engine_dispatch.hpp"
 #include "sim/engine_host.hpp"
 #include "sim/engine_links.hpp"
 #include "sim/engine_lock_step.hpp"
@@ -65,20 +66,16 @@ class Engine {
   void limit_clocks(std::span<const double> most_ghz);
   SimulationResult run();
   // All workgroups in dispatch order; after the run.
-  const std::vector<Placed>& places() const { return sent_; }
+  const std::vector<Placed>& places() const { return dispatch_.sent(); }
 
  private:
   // engine_setup.cpp
   void index_schedule();
   void index_programs();
-  void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
-  void index_places(std::span<const Placed> places);
 
   // engine.cpp
   void handle(const Event& event, double now);
   void start_kernel(std::uint32_t kernel, double now);
-  void dispatch(std::int32_t rank, std::int32_t die, double now);
-  std::uint32_t take_place(std::uint32_t kernel, std::uint32_t number);
   // Between two events of a workgroup come events of thousands of other workgroups: without this prefetch the
   // state of the workgroup is in no cache at the end of its operation.
   void prefetch(std::uint32_t wg) const {
@@ -89,13 +86,6 @@ class Engine {
     const bool of_workgroup = event.kind <= EventKind::loads_trickled;
     if (of_workgroup) prefetch(event.id);
   }
-  void dispatch_by_place(std::int32_t rank, std::int32_t die, double now);
-  void start_gang(std::uint32_t kernel, double now);
-  void start_gang_by_place(std::uint32_t kernel, double now);
-  bool is_gang(std::uint32_t kernel) const {
-    return run_.schedule.kernels[kernel].placement == Placement::gang;
-  }
-  void send(const Placed& placed, double now);
   void start_sent(double now);
   void start_workgroup(std::uint32_t wg, double now);
   void finish_workgroup(std::uint32_t wg, double now);
@@ -104,8 +94,6 @@ class Engine {
   double collect_due(double now, double same_ns);
   [[noreturn]] void report_stall(double now) const;
   SimulationResult result(double now);
-
-  void find_cold_code();
 
   // engine_ops.cpp
   void step(std::uint32_t wg, double now);
@@ -139,6 +127,10 @@ class Engine {
   void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op);
   void go_to(WorkgroupState& wg, std::uint32_t id, std::uint32_t first, std::uint32_t end);
+  DrawState& draw_of(std::uint32_t id) {
+    if (id >= draws_.size()) draws_.resize(id + 1);
+    return draws_[id];
+  }
   bool goes_back_to_claim(WorkgroupState& wg, std::uint32_t id);
   bool raises_passed(WorkgroupState& wg, const Path& path, double now);
 
@@ -186,6 +178,7 @@ class Engine {
   LockStep lock_step_;
   WriteBack write_back_;
   SharedResources resources_;
+  Dispatch dispatch_;
   Crowds crowds_;
   TileRecords tiles_;
   FluidClasses classes_;
@@ -198,8 +191,7 @@ class Engine {
   Clock clock_;
   Attention attention_;
   Operands operands_;
-  std::vector<DrawState> draws_;            // by place of a workgroup; empty if no kernel has items
-  std::vector<std::uint32_t> free_places_;  // free entries of run_.workgroups
+  std::vector<DrawState> draws_;  // by place of a workgroup, up to the last that has drawn or passed
   std::vector<FlagState> flags_;
   std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
   std::vector<Arrival> arrivals_;
@@ -213,11 +205,7 @@ class Engine {
   double first_start_ns_ = -1, last_end_ns_ = 0;
   std::vector<FluidNetwork::Completion> ended_;  // completions at the current time of the loop
   std::vector<EventQueue<Event>::Event> due_;    // events at the current time of the loop
-  bool placed_ = false;                          // true if `places` was given
-  std::vector<Placed> sent_;                     // in dispatch order
-  std::vector<std::uint32_t> last_dispatched_;   // places of the workgroups sent by the last call of dispatch
-  std::vector<std::uint32_t> starting_;  // places of workgroups that start at the current time of the loop
-  std::uint32_t ends_soon_ = 0;          // place of the next workgroup in the class of the last completion
+  std::uint32_t ends_soon_ = 0;  // place of the next workgroup in the class of the last completion
 };
 
 }  // namespace tritax::engine

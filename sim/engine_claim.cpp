@@ -30,7 +30,7 @@ void Engine::end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op) {
   if (!draws_items(op)) {
     if (drawn >= op.value) wg.pc += static_cast<std::uint32_t>(op.rect.rows);
   } else if (drawn < item_count(op)) {
-    draws_[id].claim = wg.pc - 1;
+    draw_of(id).claim = wg.pc - 1;
     const Item& item = run_.schedule.kernels[wg.kernel].items[static_cast<std::size_t>(op.k_begin + drawn)];
     go_to(wg, id, item.first_op, item.first_op + item.op_count);
   }
@@ -45,7 +45,7 @@ void Engine::go_to(WorkgroupState& wg, std::uint32_t id, std::uint32_t first, st
 
 // Called at the end of the operations; false if the operations do not belong to an item.
 bool Engine::goes_back_to_claim(WorkgroupState& wg, std::uint32_t id) {
-  if (draws_.empty() || draws_[id].claim == kNobody) return false;
+  if (id >= draws_.size() || draws_[id].claim == kNobody) return false;
   const Workgroup& own = run_.schedule.kernels[wg.kernel].workgroups[wg.number];
   go_to(wg, id, draws_[id].claim, own.first_op + own.op_count);
   draws_[id].claim = kNobody;
@@ -55,8 +55,9 @@ bool Engine::goes_back_to_claim(WorkgroupState& wg, std::uint32_t id) {
 // Raises the free signals that the workgroup has passed, if any kernel has items. False otherwise: then all
 // passed signals lie between the store and the pc, and raise_after_store() raises them.
 bool Engine::raises_passed(WorkgroupState& wg, const Path& path, double now) {
-  if (draws_.empty()) return false;
-  std::vector<std::uint32_t>& passed = draws_[&wg - run_.workgroups.data()].passed;
+  if (!run_.has_items) return false;
+  std::vector<std::uint32_t>& passed =
+      draw_of(static_cast<std::uint32_t>(&wg - run_.workgroups.data())).passed;
   for (const std::uint32_t o : passed) {
     run_.tell_finish(wg, o, now);
     deliver_signal(wg, run_.schedule.ops[o], path, now);

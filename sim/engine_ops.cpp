@@ -19,7 +19,7 @@ void Engine::step(std::uint32_t id, double now) {
     if (op.kind == OpKind::signal && run_.is_free(op) && wg.store_in_flight && !wg.has_sender) {
       ++run_.totals.tile_operations;
       run_.tell_start(wg, now);
-      if (!draws_.empty()) draws_[id].passed.push_back(wg.pc);
+      if (run_.has_items) draw_of(id).passed.push_back(wg.pc);
       ++wg.pc;  // the end of the store raises it
       continue;
     }

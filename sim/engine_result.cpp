@@ -46,7 +46,7 @@ void Engine::report_stall(double now) const {
       text += fmt::format(
           "\n  kernel '{}' rank {}: {} of {} workgroups wait for {}", run_.schedule.kernels[k].name,
           run_.schedule.kernels[k].rank, to_send, total,
-          is_gang(static_cast<std::uint32_t>(k)) ? "room for all of them" : "a free compute unit");
+          run_.is_gang(static_cast<std::uint32_t>(k)) ? "room for all of them" : "a free compute unit");
     }
   }
   hosts_.list_waiting(text, listed, 20);

@@ -34,6 +34,8 @@ struct Run {
   const GpuState& gpu_of(std::int32_t rank) const { return gpus[static_cast<std::size_t>(home(rank))]; }
   SenderState& sender_of(const WorkgroupState& wg) { return senders[&wg - workgroups.data()]; }
   const SenderState& sender_of(const WorkgroupState& wg) const { return senders[&wg - workgroups.data()]; }
+  // Whether a kernel starts as a whole or not at all.
+  bool is_gang(std::uint32_t kernel) const { return schedule.kernels[kernel].placement == Placement::gang; }
   // Whether a signal or wait is on a free flag: it only stands for order and costs nothing.
   bool is_free(const Op& op) const { return op.flag == free_flag; }
 
