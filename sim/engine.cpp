@@ -114,12 +114,9 @@ void Engine::handle(const Event& event, double now) {
     case EventKind::loads_trickled:
       loads_trickled(event.id, now);
       break;
-    case EventKind::flag_arrives: {
-      const Arrival arrival = arrivals_[event.id];
-      free_arrivals_.push_back(event.id);
-      raise_flag(arrival, now);
+    case EventKind::flag_arrives:
+      flags_.arrive(event.id, now);
       break;
-    }
     case EventKind::start_kernel:
       start_kernel(event.id, now);
       break;

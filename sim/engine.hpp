@@ -30,11 +30,13 @@
 #include "model/machine/topology.hpp"
 #include "model/schedule/items.hpp"
 #include "sim/engine_attend.hpp"
+#include "sim/engine_claim.hpp"
 #include "sim/engine_classes.hpp"
 #include "sim/engine_clock.hpp"
 #include "sim/engine_copies.hpp"
 #include "sim/engine_counters.hpp"
 #include "sim/engine_dispatch.hpp"
+#include "sim/engine_flags.hpp"
 #include "sim/engine_host.hpp"
 #include "sim/engine_links.hpp"
 #include "sim/engine_lock_step.hpp"
@@ -111,29 +113,6 @@ class Engine {
   void finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
   void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
 
-  // engine_flags.cpp
-  std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
-  bool publishes(const WorkgroupState& wg, const Op& op) const;
-  double begin_signal(WorkgroupState& wg, const Op& op, double now);
-  void raise_after_store(WorkgroupState& wg, double lost_ns, double now);
-  void deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now);
-  bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
-  void raise_flag(const Arrival& arrival, double now);
-  void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
-  double poll_ns(const WorkgroupState& wg, const Op& op) const;
-  std::int32_t& residents_of(const WorkgroupState& wg);
-
-  // engine_claim.cpp
-  void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
-  void end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op);
-  void go_to(WorkgroupState& wg, std::uint32_t id, std::uint32_t first, std::uint32_t end);
-  DrawState& draw_of(std::uint32_t id) {
-    if (id >= draws_.size()) draws_.resize(id + 1);
-    return draws_[id];
-  }
-  bool goes_back_to_claim(WorkgroupState& wg, std::uint32_t id);
-  bool raises_passed(WorkgroupState& wg, const Path& path, double now);
-
   // engine_sender.cpp
   bool staging_in_use(const WorkgroupState& wg) const;
   bool waits_for_sender(const WorkgroupState& wg, const Op& op) const;
@@ -187,15 +166,12 @@ class Engine {
   CopyQueues copies_;
   Streams streams_;
   Hosts hosts_;
+  Flags flags_;
+  WorkQueues queues_;
   MatmulClasses matmul_classes_;
   Clock clock_;
   Attention attention_;
   Operands operands_;
-  std::vector<DrawState> draws_;  // by place of a workgroup, up to the last that has drawn or passed
-  std::vector<FlagState> flags_;
-  std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
-  std::vector<Arrival> arrivals_;
-  std::vector<std::uint32_t> free_arrivals_;
   const SparseCosts sparse_costs_;
   std::vector<double> rest_ns_;          // by operation; empty unless the run may give up
   std::vector<double> tail_ns_;          // by kernel; empty unless the run may give up

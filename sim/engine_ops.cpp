@@ -12,14 +12,14 @@ namespace tritax::engine {
 // Runs operations of a workgroup until one takes time.
 void Engine::step(std::uint32_t id, double now) {
   WorkgroupState& wg = run_.workgroups[id];
-  while (wg.pc < wg.end || (!wg.sender_busy && goes_back_to_claim(wg, id))) {
+  while (wg.pc < wg.end || (!wg.sender_busy && queues_.goes_back_to_claim(wg, id))) {
     const Op& op = run_.schedule.ops[wg.pc];
     // One workgroup of thousands: its next operation leaves the caches before the next event.
     __builtin_prefetch(&op + 1);
     if (op.kind == OpKind::signal && run_.is_free(op) && wg.store_in_flight && !wg.has_sender) {
       ++run_.totals.tile_operations;
       run_.tell_start(wg, now);
-      if (run_.has_items) draw_of(id).passed.push_back(wg.pc);
+      queues_.pass_signal(wg, id);
       ++wg.pc;  // the end of the store raises it
       continue;
     }
@@ -82,10 +82,11 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::signal:
       wg.op_part = op.rank == wg.rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
       wg.waiting = Waiting::time;
-      run_.queue.push(now + begin_signal(wg, op, now), {EventKind::resume_workgroup, id});
+      run_.queue.push(now + flags_.begin_signal(wg, op, now), {EventKind::resume_workgroup, id});
       return true;
     case OpKind::wait:
-      return begin_wait(wg, id, op, now);
+      flags_.begin_wait(wg, id, op, now);
+      return true;
     case OpKind::barrier:
       if (!wg.has_sender || run_.costs_of(wg).meet_ns <= 0) {
         run_.tell_finish(wg, wg.pc, now);
@@ -96,7 +97,7 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
       run_.queue.push(now + run_.costs_of(wg).meet_ns, {EventKind::resume_workgroup, id});
       return true;
     case OpKind::claim:
-      begin_claim(wg, id, op, now);
+      queues_.begin_claim(wg, id, op, now);
       return true;
   }
   TRITAX_ASSERT(false, "an operation of a known kind");
@@ -298,14 +299,14 @@ void Engine::resume(std::uint32_t id, double now) {
   run_.tell_finish(wg, wg.pc, now);
   ++wg.pc;
   if (op.kind == OpKind::signal) {
-    deliver_signal(wg, op, wg.path, now);
+    flags_.deliver(wg, op, wg.path, now);
   } else if (op.kind == OpKind::wait) {
     GpuState& gpu = run_.gpus[rank];
     if (run_.machine.gpu.acquire_drops_l2 && op.scope != Scope::workgroup && !run_.is_free(op)) {
       gpu.l2[static_cast<std::size_t>(wg.die)].drop(now);
     }
   } else if (op.kind == OpKind::claim) {
-    end_claim(wg, id, op);
+    queues_.end_claim(wg, id, op);
   }
   step(id, now);
 }
@@ -330,7 +331,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
     if (wg.store_crowds) crowds_.leave(wg);
     tiles_.end_write(wg, now);
     run_.tell_finish(wg, wg.store_op, now);
-    if (run_.free_flag >= 0) raise_after_store(wg, completion.lost_on_links_ns, now);
+    if (run_.free_flag >= 0) queues_.raise_passed(wg, id, completion.lost_on_links_ns, now);
     if (wg.waiting == Waiting::loads) resume_loads(id, now);
     if (wg.waiting != Waiting::store) return;
     wg.waiting = Waiting::nothing;

@@ -51,7 +51,7 @@ void Engine::index_outlook() {
     for (std::uint32_t w = 0; w < run_.schedule.kernels[k].workgroups.size(); ++w) visit(run_.at_start(k, w));
     for (const Item& item : run_.schedule.kernels[k].items) visit(at_item(k, item));
   };
-  std::vector<FlagOutlook> flags(flags_.size());
+  std::vector<FlagOutlook> flags(flags_.count());
   std::vector<std::uint8_t> raises(run_.schedule.kernels.size(), 0);
   const auto find_waits = [&](const WorkgroupState& state) {
     const Kernel& kernel = run_.schedule.kernels[state.kernel];
@@ -60,13 +60,13 @@ void Engine::index_outlook() {
     for (std::uint32_t o = state.pc; o < state.end; ++o) {
       const Op& op = run_.schedule.ops[o];
       if (op.kind == OpKind::signal) {
-        flags[flag_of(op.rank, op)].signals +=
+        flags[flags_.flag_of(op.rank, op)].signals +=
             sets_flag(op) ? 2 : 1;  // no waiter waits for one of several signals alone
         raises[state.kernel] = 1;
       } else if (op.kind == OpKind::claim) {
         sure = false;
       } else if (op.kind == OpKind::wait && sure && op.value > 0 && o + 1 < state.end) {
-        FlagOutlook& flag = flags[flag_of(kernel.rank, op)];
+        FlagOutlook& flag = flags[flags_.flag_of(kernel.rank, op)];
         if (rest_ns_[o + 1] > flag.rest_ns) flag = {rest_ns_[o + 1], state.kernel, flag.signals};
       }
     }
@@ -103,14 +103,15 @@ void Engine::index_rest(const Kernel& kernel, const WorkgroupState& state,
       rest += (cost.compute_ns + cost.prologue_ns) / luck;
       if (matmuls_drain) rest_of_drain = rest;
     } else if (op.kind == OpKind::signal) {
-      const double release = run_.is_free(op) || !publishes(state, op) ? 0 : run_.machine.gpu.release_ns;
+      const double release =
+          run_.is_free(op) || !flags_.publishes(state, op) ? 0 : run_.machine.gpu.release_ns;
       if (!sent) rest += release;
       if (flags != nullptr)
-        rest = std::max(rest, release + rest_of_waiters((*flags)[flag_of(op.rank, op)], state));
+        rest = std::max(rest, release + rest_of_waiters((*flags)[flags_.flag_of(op.rank, op)], state));
       if (!sent && drains(op)) rest_of_drain = rest;
     } else if (op.kind == OpKind::wait) {
       // A wait for a flag of its own GPU takes at least one poll.
-      if (op.scope != Scope::system) rest += poll_ns(state, op);
+      if (op.scope != Scope::system) rest += flags_.poll_ns(state, op);
     } else if (!sent) {
       const double ns = shortest_move_ns(kernel, state, o);
       rest = is_asynchronous(op.kind) ? std::max(rest, ns + rest_of_drain) : rest + ns;

@@ -32,11 +32,10 @@ void Engine::report_stall(double now) const {
       continue;
     }
     const Op& op = run_.schedule.ops[wg.pc];
-    const FlagState& flag = flags_[flag_of(wg.rank, op)];
     text += fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",
                         describe_op(run_.schedule, wg.kernel, wg.number, wg.pc - first),
                         run_.schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index, op.value,
-                        flag.value);
+                        flags_.value_of(flags_.flag_of(wg.rank, op)));
   }
   for (std::size_t k = 0; k < run_.kernels.size() && listed < 14; ++k) {
     const std::size_t total = run_.schedule.kernels[k].workgroups.size();

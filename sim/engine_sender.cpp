@@ -156,7 +156,7 @@ void Engine::run_sender(std::uint32_t id, double now) {
       begin_transfer(wg, id, sender.pc, now);
     } else {
       const double raised =
-          now + begin_signal(wg, op, now) + (run_.is_free(op) ? 0 : run_.costs_of(wg).sent_signal_ns);
+          now + flags_.begin_signal(wg, op, now) + (run_.is_free(op) ? 0 : run_.costs_of(wg).sent_signal_ns);
       run_.queue.push(raised, {EventKind::resume_sender, id});
     }
     return;
@@ -171,7 +171,7 @@ void Engine::resume_sender(std::uint32_t id, double now) {
   const Op& op = run_.schedule.ops[sender.pc];
   sender.path.charge(op.rank == wg.rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns, now);
   run_.tell_finish(wg, sender.pc, now);
-  deliver_signal(wg, op, sender.path, now);
+  flags_.deliver(wg, op, sender.path, now);
   sender_progressed(id, now);
 }
 

@@ -30,6 +30,8 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       copies_(run_, traffic_, tiles_, counters_),
       streams_(run_, copies_),
       hosts_(run_, streams_, copies_),
+      flags_(run_),
+      queues_(run_, flags_),
       matmul_classes_(run_, resources_, write_back_, clock_, classes_),
       clock_(run_),
       attention_(run_, luck_),
@@ -53,16 +55,6 @@ void Engine::limit_clocks(std::span<const double> most_ghz) {
 }
 
 void Engine::index_schedule() {
-  const std::size_t ranks = static_cast<std::size_t>(run_.simulated_ranks);
-  // Flags: one dense table.
-  std::uint32_t flags = 0;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    for (const FlagArray& array : run_.schedule.flags) {
-      flag_base_.push_back(flags);
-      flags += static_cast<std::uint32_t>(array.count);
-    }
-  }
-  flags_.resize(flags);
   index_programs();
   write_back_.find_what_stays();
   if (run_.options.give_up_after_ns > 0) index_outlook();

@@ -155,12 +155,6 @@ struct SenderState {
   Path path;
 };
 
-// A workgroup of a kernel with items, see engine_claim.cpp.
-struct DrawState {
-  std::uint32_t claim = kNobody;      // operation that has drawn the current item; kNobody: none
-  std::vector<std::uint32_t> passed;  // free signals that the end of the store in flight raises
-};
-
 // Inputs of an operation that is a matmul.
 struct MatmulInputs {
   std::uint32_t shape = 0;  // index into shapes_
@@ -197,20 +191,6 @@ struct KernelState {
   double boundary_ns = -1;                 // end of the predecessor that delayed this kernel; -1: none
   Path start;                              // path at the start of the kernel
   Path end;
-};
-
-struct FlagState {
-  std::int32_t value = 0;
-  std::int32_t pollers = 0;
-  std::uint32_t first_waiter = kNobody;
-};
-
-struct Arrival {  // a signal on its way to a flag
-  std::uint32_t flag = 0;
-  std::int32_t value = 0;
-  std::int32_t from_die = -1;  // die of the signalling workgroup on the same GPU; -1: from a peer
-  FlagChange change = FlagChange::add;
-  Path path;
 };
 
 struct PlaceQueue {
