@@ -44,6 +44,7 @@
 #include "sim/engine_matmul.hpp"
 #include "sim/engine_matmul_classes.hpp"
 #include "sim/engine_operands.hpp"
+#include "sim/engine_outlook.hpp"
 #include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_state.hpp"
@@ -103,8 +104,6 @@ class Engine {
   bool begin_op(std::uint32_t id, const Op& op, double now);
   void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
   void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
-  bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const Move& move) const;
-  bool is_next_probe(const WorkgroupState& wg, std::uint32_t op) const;
   void find_busy_copies();
   double transfer_cap(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void resume(std::uint32_t id, double now);
@@ -141,17 +140,6 @@ class Engine {
   // engine_result.cpp
   void copy_to_alike(SimulationResult& out) const;
 
-  // engine_outlook.cpp
-  double shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg, std::uint32_t op_index) const;
-  void index_outlook();
-  void index_rest(const Kernel& kernel, const WorkgroupState& state, const std::vector<FlagOutlook>* flags);
-  double rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const;
-  void index_tails();
-  double least_kernel_ns(std::size_t kernel) const;
-  WorkgroupState at_item(std::uint32_t kernel, const Item& item) const;
-  double highest_clock_factor() const;
-  void look_ahead(const WorkgroupState& wg, double now);
-
   Run run_;
   const Luck luck_;
   LockStep lock_step_;
@@ -172,11 +160,8 @@ class Engine {
   Clock clock_;
   Attention attention_;
   Operands operands_;
+  Outlook outlook_;
   const SparseCosts sparse_costs_;
-  std::vector<double> rest_ns_;          // by operation; empty unless the run may give up
-  std::vector<double> tail_ns_;          // by kernel; empty unless the run may give up
-  double highest_clock_factor_ = 1;      // only if the run may give up
-  double least_read_ns_ = 0;             // latency of a local read; only if the run may give up
   std::vector<double> busy_copy_share_;  // share of KernelCosts::busy_copy_ns, by busy compute units
   double first_start_ns_ = -1, last_end_ns_ = 0;
   std::vector<FluidNetwork::Completion> ended_;  // completions at the current time of the loop

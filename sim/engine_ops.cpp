@@ -154,7 +154,7 @@ void Engine::begin_matmul(WorkgroupState& wg, std::uint32_t id, double now) {
   wg.op_part = &TimeAccount::compute_ns;
   wg.waiting = Waiting::activity;
   run_.fluid.start(class_id, shape.cost.operand_bytes, coalesced.spread, token_of(id, false), now);
-  look_ahead(wg, now);
+  outlook_.look_ahead(wg, now);
 }
 
 // A finished matmul may still lack operands that another matmul fetches, or that stores hold up; true if
@@ -189,26 +189,6 @@ void Engine::count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change
   gpu.matrix_busy_ns -= more * now;
 }
 
-// Whether an operation is a lone copy: it reads own memory, and no copy is right before it that it could
-// overlap.
-bool Engine::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const Move& move) const {
-  if (!move.copies_own()) return false;
-  const std::uint32_t first = run_.begin_of_program(wg, op_index);
-  const auto stands_for_order = [&](const Op& op) {
-    return (op.kind == OpKind::signal || op.kind == OpKind::wait) && run_.is_free(op);
-  };
-  std::uint32_t before = op_index;
-  while (before > first && stands_for_order(run_.schedule.ops[before - 1])) --before;
-  return before == first || run_.schedule.ops[before - 1].kind != OpKind::copy;
-}
-
-// Whether an operation continues the search of the load right before it.
-bool Engine::is_next_probe(const WorkgroupState& wg, std::uint32_t op_index) const {
-  const Op& op = run_.schedule.ops[op_index];
-  if (op.kind != OpKind::load || op_index == run_.begin_of_program(wg, op_index)) return false;
-  return goes_on_search(run_.schedule.ops[op_index - 1], op);
-}
-
 // Extra time of a lone copy beside matmuls, by the number of compute units with a running matmul. In eighths
 // of the compute units: every other value is another class of transfers.
 void Engine::find_busy_copies() {
@@ -226,8 +206,8 @@ double Engine::transfer_cap(const WorkgroupState& wg, std::uint32_t op_index, co
   const bool multiplies = gpu.busy_matrix_cus > 0;
   MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = tiles_.read_latency_ns(path)};
   met.lone = (costs.knows_guarded_copies() || (costs.busy_copy_ns > 0 && multiplies)) &&
-             is_lone_copy(wg, op_index, path);
-  met.probes = is_next_probe(wg, op_index);
+             run_.is_lone_copy(wg, op_index, path);
+  met.probes = run_.is_next_probe(wg, op_index);
   met.busy_share = busy_copy_share_[static_cast<std::size_t>(gpu.busy_matrix_cus)];
   // Compute units issue at a clock that is lower while matrix cores are busy.
   if (multiplies) met.clock_share = gpu.clock_share;
@@ -281,7 +261,7 @@ void Engine::begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t 
                                                         : luck_.service_weight(wg, op_index);
   run_.fluid.start(class_id, bytes, weight, token_of(id, asynchronous), now);
   (asynchronous ? wg.store_lost_ns : wg.op_lost_ns) = run_.fluid.lost_on_links_ns(class_id);
-  if (op_index == wg.pc) look_ahead(wg, now);
+  if (op_index == wg.pc) outlook_.look_ahead(wg, now);
 }
 
 // A timed operation has ended.

@@ -1,5 +1,7 @@
 #include "sim/engine_run.hpp"
 
+#include "model/schedule/op_traits.hpp"
+#include "model/schedule/operations.hpp"
 #include "model/schedule/relax.hpp"
 
 namespace tritax::engine {
@@ -62,6 +64,26 @@ std::uint32_t Run::begin_of_program(const WorkgroupState& wg, std::uint32_t op) 
   const Workgroup& own = kernel.workgroups[wg.number];
   if (op - own.first_op < own.op_count) return own.first_op;
   return kernel.items[static_cast<std::size_t>(item_of(kernel, op))].first_op;
+}
+
+// Whether an operation is a lone copy: it reads own memory, and no copy is right before it that it could
+// overlap.
+bool Run::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const Move& move) const {
+  if (!move.copies_own()) return false;
+  const std::uint32_t first = begin_of_program(wg, op_index);
+  const auto stands_for_order = [&](const Op& op) {
+    return (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
+  };
+  std::uint32_t before = op_index;
+  while (before > first && stands_for_order(schedule.ops[before - 1])) --before;
+  return before == first || schedule.ops[before - 1].kind != OpKind::copy;
+}
+
+// Whether an operation continues the search of the load right before it.
+bool Run::is_next_probe(const WorkgroupState& wg, std::uint32_t op_index) const {
+  const Op& op = schedule.ops[op_index];
+  if (op.kind != OpKind::load || op_index == begin_of_program(wg, op_index)) return false;
+  return goes_on_search(schedule.ops[op_index - 1], op);
 }
 
 OpPlace Run::place_of(const WorkgroupState& wg, std::uint32_t op) const {

@@ -45,6 +45,9 @@ struct Run {
   // The first operation of the workgroup or item that `op` belongs to.
   std::uint32_t begin_of_program(const WorkgroupState& wg, std::uint32_t op) const;
 
+  bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const Move& move) const;
+  bool is_next_probe(const WorkgroupState& wg, std::uint32_t op) const;
+
   OpPlace place_of(const WorkgroupState& wg, std::uint32_t op) const;
   void tell_start(const WorkgroupState& wg, double now) const {
     if (options.observer) options.observer->op_started(place_of(wg, wg.pc), now);

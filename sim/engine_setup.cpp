@@ -36,6 +36,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       clock_(run_),
       attention_(run_, luck_),
       operands_(run_, write_back_),
+      outlook_(run_, {luck_, lock_step_, flags_, streams_, hosts_, clock_}),
       sparse_costs_(schedule, machine.gpu) {
   find_busy_copies();
   index_schedule();
@@ -57,7 +58,7 @@ void Engine::limit_clocks(std::span<const double> most_ghz) {
 void Engine::index_schedule() {
   index_programs();
   write_back_.find_what_stays();
-  if (run_.options.give_up_after_ns > 0) index_outlook();
+  if (run_.options.give_up_after_ns > 0) outlook_.index();
 }
 
 // Visits the operations of all kernels once.

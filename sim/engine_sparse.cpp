@@ -62,7 +62,7 @@ void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double n
   wg.waiting = Waiting::activity;
   run_.fluid.start(class_id, cost.bytes, 1, token_of(id, false), now);
   wg.op_lost_ns = run_.fluid.lost_on_links_ns(class_id);
-  look_ahead(wg, now);
+  outlook_.look_ahead(wg, now);
 }
 
 }  // namespace tritax::engine

@@ -281,10 +281,4 @@ struct Missed {
   double others_ns = 0;      // arrival of the last operand bytes that others fetch, by latency alone; 0: none
 };
 
-struct FlagOutlook {          // one flag counter
-  double rest_ns = 0;         // longest time from the end of its wait to the end of the waiting workgroup
-  std::uint32_t kernel = 0;   // kernel of that workgroup
-  std::uint32_t signals = 0;  // operations that raise the flag
-};
-
 }  // namespace tritax::engine
