@@ -26,7 +26,7 @@ SimulationResult Engine::run() {
   double now = 0;
   for (;;) {
     // Stale events must not keep the clock going.
-    while (!run_.queue.empty() && is_stale(run_.queue.next())) run_.queue.pop();
+    while (!run_.queue.empty() && held_loads_.is_stale(run_.queue.next())) run_.queue.pop();
     const double next = std::min(run_.queue.next_time_ns(), run_.fluid.next_completion_ns());
     if (next == std::numeric_limits<double>::infinity()) break;
     TRITAX_ASSERT(next >= now, "the clock went backwards");
@@ -70,7 +70,7 @@ double Engine::collect_ended(double now, double same_ns) {
       if (is_transfer(token)) continue;
       __builtin_prefetch(run_.schedule.ops.data() + run_.workgroups[ends_soon_].pc);
       ends_soon_ = workgroup_of(token);
-      prefetch(ends_soon_);
+      run_.prefetch(ends_soon_);
     }
   }
   if (ended_.size() > 1) {
@@ -88,7 +88,10 @@ double Engine::collect_ended(double now, double same_ns) {
 double Engine::collect_due(double now, double same_ns) {
   due_.clear();
   while (run_.queue.next_time_ns() <= same_ns) due_.push_back(run_.queue.pop());
-  if (!run_.queue.empty()) prefetch_of(run_.queue.next());
+  if (!run_.queue.empty()) {
+    const Event& next = run_.queue.next();
+    if (is_of_workgroup(next)) run_.prefetch(next.id);
+  }
   now = std::max(now, due_.back().time_ns);
   if (due_.front().time_ns != due_.back().time_ns) {
     std::sort(due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
@@ -106,13 +109,14 @@ void Engine::handle(const Event& event, double now) {
       resume(event.id, now);
       break;
     case EventKind::tile_staged:
-      tile_staged(event.id, now);
+      sender_.tile_staged(event.id, now);
+      step(event.id, now);
       break;
     case EventKind::resume_sender:
-      resume_sender(event.id, now);
+      if (sender_.signal_ended(event.id, now)) step(event.id, now);
       break;
-    case EventKind::loads_trickled:
-      loads_trickled(event.id, now);
+    case EventKind::delayed_loads_arrived:
+      held_loads_.delayed_loads_arrived(event.id, now);
       break;
     case EventKind::flag_arrives:
       flags_.arrive(event.id, now);

@@ -1,10 +1,9 @@
 // Attention in the engine: the share of a workgroup's keys and values that the caches hold, see
 // stream_reuse.hpp. In all other respects an `attend` runs like a matmul: engine_ops.cpp.
+#include "sim/engine_attend.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include "model/cost/attend_cost.hpp"
-#include "sim/engine_attend.hpp"
 
 #include "sim/engine_clock.hpp"
 #include "sim/engine_matmul.hpp"

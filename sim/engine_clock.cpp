@@ -20,11 +20,12 @@
 //
 // A power limit other than the limit of the load clocks changes the budget of 1. The cube of the clock holds
 // down to the clock below which the voltage is constant (model/cost/matmul_power.hpp).
+#include "sim/engine_clock.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "model/cost/matmul_power.hpp"
-#include "sim/engine_clock.hpp"
 
 namespace tritax::engine {
 

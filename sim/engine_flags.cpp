@@ -1,8 +1,8 @@
 // Flags: signals in flight, waits that poll.
+#include "sim/engine_flags.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include "sim/engine_flags.hpp"
 
 namespace tritax::engine {
 

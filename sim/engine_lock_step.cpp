@@ -19,11 +19,11 @@
 // drift away from the units they share operands with (h100-1-port-stamps.csv); and every third pair of a
 // cluster shares a port, in the order in which a grid fills it, where the model has neighbouring pairs
 // (h100-2-link-shares.csv). docs/development/mechanisms.md has the effects.
+#include "sim/engine_lock_step.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-
-#include "sim/engine_lock_step.hpp"
 
 namespace tritax::engine {
 

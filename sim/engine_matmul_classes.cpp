@@ -1,10 +1,9 @@
 // Resources and rates of matmuls.
+#include "sim/engine_matmul_classes.hpp"
+
 #include <algorithm>
 #include <bit>
 
-#include "sim/engine_matmul_classes.hpp"
-
-#include "model/cost/attend_cost.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_matmul.hpp"
 

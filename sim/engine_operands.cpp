@@ -1,10 +1,11 @@
 // Operands in the caches.
+#include "sim/engine_operands.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "model/schedule/op_traits.hpp"
 #include "sim/engine_matmul.hpp"
-#include "sim/engine_operands.hpp"
 
 namespace tritax::engine {
 

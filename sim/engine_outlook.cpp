@@ -4,12 +4,11 @@
 // and for one another. None of these can be faster than alone: matmuls at the present clock, which only falls
 // during a run (update_clock), data moves at the boost clock; sharing a compute unit, a link or a memory only
 // makes them slower.
-#include <algorithm>
-#include <cmath>
-
-#include "model/cost/attend_cost.hpp"
-#include "model/schedule/op_traits.hpp"
 #include "sim/engine_outlook.hpp"
+
+#include <algorithm>
+
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax::engine {
 

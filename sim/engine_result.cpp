@@ -10,6 +10,28 @@
 
 namespace tritax::engine {
 
+namespace {
+
+// Copies the results of simulated ranks to the ranks that are alike.
+void copy_to_alike(const Run& run, SimulationResult& out) {
+  const std::int32_t times = run.schedule.ranks / run.simulated_ranks;
+  const std::size_t rows = out.caches.size();
+  for (std::int32_t rank = run.simulated_ranks; rank < run.schedule.ranks; ++rank) {
+    out.ranks.push_back(out.ranks[static_cast<std::size_t>(run.home(rank))]);
+  }
+  for (std::int32_t i = 1; i < times; ++i) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      CacheRow& copy = out.caches.emplace_back(out.caches[row]);
+      copy.rank += i * run.simulated_ranks;
+    }
+  }
+  out.tile_operations *= static_cast<std::uint64_t>(times);
+  out.matrix_flops *= times;
+  out.hbm_bytes *= times;
+}
+
+}  // namespace
+
 void Engine::report_stall(double now) const {
   std::string text = fmt::format("the simulation stalled at {:.3f} us; nothing can continue:", now / 1000);
   int listed = 0;
@@ -86,26 +108,8 @@ SimulationResult Engine::result(double now) {
   out.llc_hit_fraction =
       run_.machine.gpu.llc_bytes > 0 && missed_l2 > 0 ? 1 - operands.hbm_read_bytes / missed_l2 : 0;
   out.simulated_ranks = run_.simulated_ranks;
-  if (run_.simulated_ranks < run_.schedule.ranks) copy_to_alike(out);
+  if (run_.simulated_ranks < run_.schedule.ranks) copy_to_alike(run_, out);
   return out;
-}
-
-// Copies the results of simulated ranks to the ranks that are alike.
-void Engine::copy_to_alike(SimulationResult& out) const {
-  const std::int32_t times = run_.schedule.ranks / run_.simulated_ranks;
-  const std::size_t rows = out.caches.size();
-  for (std::int32_t rank = run_.simulated_ranks; rank < run_.schedule.ranks; ++rank) {
-    out.ranks.push_back(out.ranks[static_cast<std::size_t>(run_.home(rank))]);
-  }
-  for (std::int32_t i = 1; i < times; ++i) {
-    for (std::size_t row = 0; row < rows; ++row) {
-      CacheRow& copy = out.caches.emplace_back(out.caches[row]);
-      copy.rank += i * run_.simulated_ranks;
-    }
-  }
-  out.tile_operations *= static_cast<std::uint64_t>(times);
-  out.matrix_flops *= times;
-  out.hbm_bytes *= times;
 }
 
 }  // namespace tritax::engine

@@ -1,5 +1,7 @@
 #include "sim/engine_run.hpp"
 
+#include <algorithm>
+
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/operations.hpp"
 #include "model/schedule/relax.hpp"

@@ -48,6 +48,13 @@ struct Run {
   bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const Move& move) const;
   bool is_next_probe(const WorkgroupState& wg, std::uint32_t op) const;
 
+  // Between two events of a workgroup come events of thousands of other workgroups: without this prefetch the
+  // state of the workgroup is in no cache at the end of its operation.
+  void prefetch(std::uint32_t wg) const {
+    const char* state = reinterpret_cast<const char*>(&workgroups[wg]);
+    for (std::size_t at = 0; at < sizeof(WorkgroupState); at += 64) __builtin_prefetch(state + at, 1);
+  }
+
   OpPlace place_of(const WorkgroupState& wg, std::uint32_t op) const;
   void tell_start(const WorkgroupState& wg, double now) const {
     if (options.observer) options.observer->op_started(place_of(wg, wg.pc), now);

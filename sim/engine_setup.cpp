@@ -1,15 +1,7 @@
-// Preparation of an engine before the run: resources, and tables of the schedule.
-#include <fmt/format.h>
-
-#include <algorithm>
-
+// Preparation of an engine before the run.
 #include "model/core/error.hpp"
-#include "model/cost/attend_cost.hpp"
-#include "model/cost/kernel_rates.hpp"
-#include "model/cost/matmul_power.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
-#include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax::engine {
@@ -26,20 +18,26 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       tiles_(run_),
       classes_(run_.fluid),
       traffic_(run_, resources_, crowds_, tiles_, write_back_, classes_),
+      clock_(run_),
+      matmul_classes_(run_, resources_, write_back_, clock_, classes_),
+      attention_(run_, luck_),
+      operands_(run_, write_back_),
       counters_(run_, clock_, traffic_),
       copies_(run_, traffic_, tiles_, counters_),
       streams_(run_, copies_),
       hosts_(run_, streams_, copies_),
       flags_(run_),
       queues_(run_, flags_),
-      matmul_classes_(run_, resources_, write_back_, clock_, classes_),
-      clock_(run_),
-      attention_(run_, luck_),
-      operands_(run_, write_back_),
       outlook_(run_, {luck_, lock_step_, flags_, streams_, hosts_, clock_}),
-      sparse_costs_(schedule, machine.gpu) {
-  find_busy_copies();
-  index_schedule();
+      sparse_products_(run_, resources_, classes_, outlook_, counters_),
+      held_loads_(run_),
+      transfers_(run_, {luck_, lock_step_, traffic_, tiles_, crowds_, held_loads_, outlook_, counters_}),
+      sender_(run_, flags_, transfers_, held_loads_),
+      matmuls_(run_, {lock_step_, clock_, matmul_classes_, operands_, attention_, held_loads_, outlook_,
+                      counters_}) {
+  index_programs();
+  write_back_.find_what_stays();
+  if (run_.options.give_up_after_ns > 0) outlook_.index();
   for (GpuState& gpu : run_.gpus) {
     clock_.find_factors(gpu);
     matmul_classes_.follow_clock(gpu);
@@ -53,12 +51,6 @@ void Engine::limit_clocks(std::span<const double> most_ghz) {
     clock_.find_factors(run_.gpus[rank]);
     matmul_classes_.follow_clock(run_.gpus[rank]);
   }
-}
-
-void Engine::index_schedule() {
-  index_programs();
-  write_back_.find_what_stays();
-  if (run_.options.give_up_after_ns > 0) outlook_.index();
 }
 
 // Visits the operations of all kernels once.

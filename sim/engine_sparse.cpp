@@ -1,10 +1,11 @@
 // Sparse products: activities on the L2 of their die and on the memories, by the law of sparse_cost.hpp.
+#include "sim/engine_sparse.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "model/schedule/op_traits.hpp"
-#include "sim/engine.hpp"
 
 namespace tritax::engine {
 
@@ -21,9 +22,9 @@ std::uint64_t parts_of(double share) {
 
 }  // namespace
 
-void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now) {
+void SparseProducts::begin(WorkgroupState& wg, std::uint32_t id, double now) {
   const Op& op = run_.schedule.ops[wg.pc];
-  const SparseCost& cost = sparse_costs_.of(wg.pc);
+  const SparseCost& cost = costs_.of(wg.pc);
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const auto die = static_cast<std::size_t>(wg.die);
   gpu.l2[die].insert(cost.llc_bytes, now);

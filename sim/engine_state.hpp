@@ -66,7 +66,7 @@ enum class EventKind : std::uint8_t {
   resume_workgroup,
   tile_staged,
   resume_sender,
-  loads_trickled,
+  delayed_loads_arrived,
   // flags, kernels and hosts
   flag_arrives,
   start_kernel,
@@ -79,6 +79,7 @@ struct Event {
   EventKind kind = EventKind::host_step;
   std::uint32_t id = 0;
 };
+constexpr bool is_of_workgroup(const Event& event) { return event.kind <= EventKind::delayed_loads_arrived; }
 
 // A fluid token names a transfer of a copy engine, or a workgroup and whether the activity is the
 // asynchronous store of the workgroup.

@@ -1,12 +1,11 @@
 // Resources that an operation uses, the rate at which one workgroup can drive it, and the place of its data.
+#include "sim/engine_traffic.hpp"
+
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 
-#include "model/core/error.hpp"
 #include "model/schedule/op_traits.hpp"
-#include "sim/engine_traffic.hpp"
 #include "sim/mix.hpp"
 
 namespace tritax::engine {

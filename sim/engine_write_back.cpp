@@ -2,12 +2,13 @@
 //
 // Stored data goes to memory at once, whatever replaces it in the L2 later. Only stores of tuned kernels stay
 // in the cache until after the run, if they fit.
+#include "sim/engine_write_back.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
 
 #include "model/core/error.hpp"
-#include "sim/engine_write_back.hpp"
 
 namespace tritax::engine {
 
