@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "sim/engine_clock.hpp"
-#include "sim/engine_matmul.hpp"
+#include "sim/engine_matmul_times.hpp"
 
 namespace tritax::engine {
 

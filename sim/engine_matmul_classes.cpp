@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "sim/engine_lock_step.hpp"
-#include "sim/engine_matmul.hpp"
+#include "sim/engine_matmul_times.hpp"
 
 namespace tritax::engine {
 

@@ -5,7 +5,7 @@
 
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/operations.hpp"
-#include "sim/engine_matmul.hpp"
+#include "sim/engine_matmul_times.hpp"
 
 namespace tritax::engine {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "model/schedule/op_traits.hpp"
-#include "sim/engine_matmul.hpp"
+#include "sim/engine_matmul_times.hpp"
 
 namespace tritax::engine {
 

@@ -8,8 +8,8 @@
 
 #include "model/timeline/counters.hpp"
 #include "sim/engine_classes.hpp"
+#include "sim/engine_crowds.hpp"
 #include "sim/engine_data_path.hpp"
-#include "sim/engine_links.hpp"
 #include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
 #include "sim/engine_tiles.hpp"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sim/engine_counters.hpp"
+#include "sim/engine_crowds.hpp"
 #include "sim/engine_held_loads.hpp"
-#include "sim/engine_links.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
 #include "sim/engine_outlook.hpp"

@@ -1,5 +1,5 @@
 // Links that an operation uses: its place among the copies on them, and its share of a full link.
-#include "sim/engine_links.hpp"
+#include "sim/engine_crowds.hpp"
 
 namespace tritax::engine {
 
