@@ -67,6 +67,7 @@ class Engine {
  private:
   // engine_setup.cpp
   void index_programs();
+  void find_clock(std::int32_t rank);
 
   // engine.cpp
   void handle(const Event& event, double now);

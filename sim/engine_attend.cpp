@@ -10,15 +10,20 @@
 
 namespace tritax::engine {
 
+Attention::Caches& Attention::caches_of(std::int32_t rank) {
+  Caches& caches = caches_[static_cast<std::size_t>(rank)];
+  if (caches.l2.empty()) {
+    caches.l2.assign(static_cast<std::size_t>(run_.machine.gpu.xcds), StreamReuse(run_.machine.gpu.l2_bytes));
+    caches.llc.emplace_back(run_.machine.gpu.llc_bytes);
+  }
+  return caches;
+}
+
 Missed Attention::begin(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now) {
-  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
+  const GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const Op& op = run_.schedule.ops[wg.pc];
   const MatmulShape& shape = run_.shapes[run_.inputs_of_op[wg.pc].shape];
-  if (gpu.l2_streams.empty()) {
-    gpu.l2_streams.assign(static_cast<std::size_t>(run_.machine.gpu.xcds),
-                          StreamReuse(run_.machine.gpu.l2_bytes));
-    gpu.llc_streams.emplace_back(run_.machine.gpu.llc_bytes);
-  }
+  Caches& caches = caches_of(wg.rank);
   if (id >= readers_.size()) readers_.resize(id + 1);
   Reader& state = readers_[id];
   const double key_bytes = (shape.cost.a_bytes + shape.cost.b_bytes) / shape.k;
@@ -38,12 +43,12 @@ Missed Attention::begin(WorkgroupState& wg, std::uint32_t id, std::int32_t share
   piece.ns_per_byte = expected_ns(goes_on ? state.misses : 0) / bytes;
 
   const auto parts = [](double share) { return static_cast<std::uint32_t>(std::lround(share * kMissParts)); };
-  StreamReuse& l2 = gpu.l2_streams[static_cast<std::size_t>(wg.die)];
+  StreamReuse& l2 = caches.l2[static_cast<std::size_t>(wg.die)];
   const StreamReuse::Found found = l2.found(piece);
   const std::uint32_t missed_l2 = parts(1 - found.share);
   std::uint32_t missed_llc = missed_l2;
   const bool asks_llc = missed_l2 > 0 && run_.machine.gpu.llc_bytes > 0;
-  if (asks_llc) missed_llc = parts((1 - gpu.llc_streams.front().found(piece).share) * missed_l2 / kMissParts);
+  if (asks_llc) missed_llc = parts((1 - caches.llc.front().found(piece).share) * missed_l2 / kMissParts);
   const std::uint32_t misses = missed_l2 | missed_llc << kMissPartsBits;
   const double alone_ns = expected_ns(misses);
   // A reader does not overtake the readers whose lines it finds.
@@ -61,7 +66,7 @@ Missed Attention::begin(WorkgroupState& wg, std::uint32_t id, std::int32_t share
            pace * alone_ns / taken_ns};
   if (asks_llc) {
     piece.weight = piece.missed;
-    state.llc_reader = gpu.llc_streams.front().begin(piece);
+    state.llc_reader = caches.llc.front().begin(piece);
   }
   Missed missed;
   missed.bits = misses;
@@ -89,11 +94,11 @@ void Attention::count(const WorkgroupState& wg, const Op& op, const MatmulShape&
 }
 
 void Attention::end(const WorkgroupState& wg, std::uint32_t id, double now) {
-  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
+  Caches& caches = caches_of(wg.rank);
   const MatmulShape& shape = run_.shapes[run_.inputs_of_op[wg.pc].shape];
   Reader& state = readers_[id];
-  gpu.l2_streams[static_cast<std::size_t>(wg.die)].end(state.l2_reader, now);
-  if (state.llc_reader != kNobody) gpu.llc_streams.front().end(state.llc_reader, now);
+  caches.l2[static_cast<std::size_t>(wg.die)].end(state.l2_reader, now);
+  if (state.llc_reader != kNobody) caches.llc.front().end(state.llc_reader, now);
   state.ns_per_byte = std::max(1e-12, (now - wg.op_start_ns) / (shape.cost.a_bytes + shape.cost.b_bytes));
 }
 

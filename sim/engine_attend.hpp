@@ -1,8 +1,8 @@
 // Attention: keys and values are streams, and caches hold what readers of a stream pass one after another; by
 // the law of stream_reuse.hpp.
 //
-// Attention owns the stream of each operation and the place of each attending workgroup in it. It changes the
-// streams in the caches of a GPU.
+// Attention owns the stream of each operation, the streams in the caches of every GPU, and the place of each
+// attending workgroup. It changes nothing else but counts of traffic.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,14 @@
 
 #include "sim/engine_luck.hpp"
 #include "sim/engine_run.hpp"
+#include "sim/stream_reuse.hpp"
 
 namespace tritax::engine {
 
 class Attention {
  public:
-  Attention(Run& run, const Luck& luck) : run_(run), luck_(luck) {}
+  Attention(Run& run, const Luck& luck)
+      : run_(run), luck_(luck), caches_(static_cast<std::size_t>(run.simulated_ranks)) {}
 
   // Before the run: names the stream of keys and values that an operation reads.
   void name_stream(std::uint32_t op, std::uint32_t stream) {
@@ -39,11 +41,17 @@ class Attention {
     double ns_per_byte = 0;
     double pace = 1;
   };
+  struct Caches {                 // of a GPU; empty until its first attend
+    std::vector<StreamReuse> l2;  // by die
+    std::vector<StreamReuse> llc;
+  };
+  Caches& caches_of(std::int32_t rank);
   void count(const WorkgroupState& wg, const Op& op, const MatmulShape& shape, std::uint32_t missed_l2,
              std::uint32_t missed_llc);
 
   Run& run_;
   const Luck& luck_;
+  std::vector<Caches> caches_;          // by rank
   std::vector<Reader> readers_;         // by place of a workgroup, up to the last that has attended
   std::vector<std::uint32_t> streams_;  // by operation; empty without attention
 };

@@ -18,7 +18,9 @@ std::size_t workgroups_of(const Schedule& schedule) {
 }
 }  // namespace
 
-Dispatch::Dispatch(Run& run, std::span<const Placed> places) : run_(run), placed_(!places.empty()) {
+Dispatch::Dispatch(Run& run, std::span<const Placed> places)
+    : run_(run), placed_(!places.empty()), gpus_(run.gpus.size()) {
+  for (OfGpu& gpu : gpus_) gpu.free_ns.resize(static_cast<std::size_t>(run_.machine.gpu.xcds), 0.0);
   index_kernels();
   find_cold_code();
   index_places(places);
@@ -87,22 +89,22 @@ void Dispatch::find_cold_code() {
 void Dispatch::index_places(std::span<const Placed> places) {
   if (!placed_) return;
   TRITAX_ASSERT(places.size() == workgroups_of(run_.schedule), "every workgroup has one place");
-  for (GpuState& gpu : run_.gpus)
-    gpu.place_queues.resize(static_cast<std::size_t>(run_.machine.gpu.cu_count()));
+  const auto cus = static_cast<std::size_t>(run_.machine.gpu.cu_count());
+  for (OfGpu& gpu : gpus_) gpu.place_queues.resize(cus);
   for (const Placed& place : places) {
-    GpuState& gpu = run_.gpus[run_.schedule.kernels[place.kernel].rank];
+    OfGpu& gpu = of_gpu(run_.schedule.kernels[place.kernel].rank);
     gpu.place_queues[static_cast<std::size_t>(place.cu)].workgroups.push_back(place);
   }
 }
 
 void Dispatch::begin_kernel(std::uint32_t kernel, double now) {
   const std::int32_t rank = run_.schedule.kernels[kernel].rank;
-  run_.gpus[rank].running.push_back(kernel);
+  of_gpu(rank).running.push_back(kernel);
   for (int die = 0; die < run_.machine.gpu.xcds; ++die) dispatch(rank, die, now);
 }
 
 void Dispatch::dispatch(std::int32_t rank, std::int32_t die, double now) {
-  GpuState& gpu = run_.gpus[rank];
+  OfGpu& gpu = of_gpu(rank);
   last_sent_.clear();
   if (placed_) {
     dispatch_by_place(rank, die, now);
@@ -145,7 +147,8 @@ void Dispatch::dispatch_kernel(std::uint32_t k, std::int32_t die, double now) {
 
 // Sends one workgroup to each compute unit in turn, as the dispatcher does.
 void Dispatch::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) {
-  GpuState& gpu = run_.gpus[rank];
+  OfGpu& gpu = of_gpu(rank);
+  const Dispatcher& dispatcher = run_.gpus[rank].dispatcher;
   for (const std::uint32_t k : gpu.running) {
     if (run_.is_gang(k)) start_gang_by_place(k, now);
   }
@@ -158,7 +161,7 @@ void Dispatch::dispatch_by_place(std::int32_t rank, std::int32_t die, double now
       const Placed& placed = queue.workgroups[queue.head];
       const auto kernel = std::find(gpu.running.begin(), gpu.running.end(), placed.kernel);
       const bool started = kernel != gpu.running.end() && !run_.is_gang(placed.kernel);
-      if (!started || !gpu.dispatcher.has_room(cu, run_.kernels[placed.kernel].demand)) continue;
+      if (!started || !dispatcher.has_room(cu, run_.kernels[placed.kernel].demand)) continue;
       send(placed, now);
       ++queue.head;
       sent = true;
@@ -200,7 +203,7 @@ void Dispatch::send(const Placed& placed, double now) {
   wg.die = static_cast<std::int16_t>(gpu.dispatcher.die_of(cu));
   wg.path = state.start;
   --state.to_send;
-  double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(wg.die)];
+  double& free_at = of_gpu(kernel.rank).free_ns[static_cast<std::size_t>(wg.die)];
   const double sent_ns = std::max(free_at, now);
   free_at = sent_ns + run_.machine.gpu.workgroup_dispatch_ns;
   last_sent_.push_back(id);
@@ -238,7 +241,7 @@ void Dispatch::end_workgroup(std::uint32_t id, double now) {
   TRITAX_ASSERT(state.remaining > 0, "a kernel finished more workgroups than it has");
   if (!later(state.end.time_ns, path.time_ns)) state.end = path;
   --state.remaining;
-  if (!gpu.running.empty()) {
+  if (!of_gpu(kernel.rank).running.empty()) {
     // Successors in the freed slot continue this workgroup's path.
     dispatch(kernel.rank, die, now);
     for (const std::uint32_t successor : last_sent_) run_.workgroups[successor].path = path;

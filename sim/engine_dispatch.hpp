@@ -1,6 +1,7 @@
 // Workgroups on compute units: which starts where and when.
 //
-// Dispatch owns the places of workgroup states and the list of the workgroups that it has sent. It makes the
+// Dispatch owns the kernels that wait for compute units, the places of workgroup states, and the list of the
+// workgroups that it has sent. It makes the
 // states of kernels, before the run, and the states of workgroups; it changes the dispatcher and the compute
 // units of a GPU. It starts no workgroup: one that starts later gets an event, and the loop takes one that
 // starts at once.
@@ -35,6 +36,17 @@ class Dispatch {
   const std::vector<Placed>& sent() const { return sent_; }
 
  private:
+  struct PlaceQueue {
+    std::vector<Placed> workgroups;
+    std::size_t head = 0;  // next workgroup
+  };
+  struct OfGpu {
+    std::vector<std::uint32_t> running;    // kernels with workgroups left to dispatch, in launch order
+    std::vector<double> free_ns;           // by die: time from which it dispatches the next workgroup
+    std::vector<PlaceQueue> place_queues;  // by compute unit; empty unless places are given
+  };
+  OfGpu& of_gpu(std::int32_t rank) { return gpus_[static_cast<std::size_t>(rank)]; }
+
   void index_kernels();
   void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
   void find_cold_code();
@@ -50,6 +62,7 @@ class Dispatch {
 
   Run& run_;
   const bool placed_;                       // true if `places` was given
+  std::vector<OfGpu> gpus_;                 // by rank
   std::vector<std::uint32_t> free_places_;  // free entries of Run::workgroups
   std::vector<Placed> sent_;                // in dispatch order
   std::vector<std::uint32_t> last_sent_;    // places of the workgroups sent by the last call of dispatch()

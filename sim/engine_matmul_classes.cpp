@@ -16,9 +16,11 @@ double MatmulClasses::cap_of(const Matmul& c, const GpuState& gpu) const {
                                      shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
 }
 
-void MatmulClasses::follow_clock(GpuState& gpu) {
-  gpu.l2_can_fill = l2_can_fill(gpu);
-  for (const std::int32_t id : gpu.matmul_classes) {
+void MatmulClasses::follow_clock(std::int32_t rank) {
+  const GpuState& gpu = run_.gpus[static_cast<std::size_t>(rank)];
+  OfGpu& own = of_gpu(rank);
+  own.l2_can_fill = l2_can_fill(gpu);
+  for (const std::int32_t id : own.classes) {
     run_.fluid.set_cap(id, cap_of(matmuls_[static_cast<std::size_t>(id)], gpu));
   }
 }
@@ -44,18 +46,17 @@ bool MatmulClasses::l2_can_fill(const GpuState& gpu) const {
 std::int32_t MatmulClasses::class_of(std::int32_t rank, std::int32_t die, std::uint32_t shape_id,
                                      std::int32_t sharers, const Missed& missed, std::uint32_t coalesced) {
   const std::uint32_t misses = missed.bits;
-  const bool own = run_.gpus[rank].l2_can_fill;  // each die has its own classes
-  if (!own) die = -1;
+  if (!of_gpu(rank).l2_can_fill) die = -1;
   const ClassKey key{1ULL << 63 | static_cast<std::uint64_t>(rank) << 48 |
                          static_cast<std::uint64_t>(die & 0xff) << 40 |
                          static_cast<std::uint64_t>(sharers) << 32 |
                          static_cast<std::uint64_t>(shape_id) << kMissBits | misses,
                      std::bit_cast<std::uint64_t>(missed.write_back_ns), coalesced};
   if (const std::int32_t known = classes_.known(key); known != FluidNetwork::kNone) return known;
-  GpuState& gpu = run_.gpus[rank];
+  const GpuState& gpu = run_.gpus[rank];
   const Matmul matmul{shape_id, sharers, missed};
   const std::int32_t id = classes_.add(key, uses_of(gpu, die, matmul, coalesced), cap_of(matmul, gpu));
-  gpu.matmul_classes.push_back(id);
+  of_gpu(rank).classes.push_back(id);
   matmuls_.resize(static_cast<std::size_t>(id) + 1);
   matmuls_[static_cast<std::size_t>(id)] = matmul;
   return id;

@@ -1,7 +1,7 @@
 // Classes of running matmuls: the resources that they load, and their rates, which follow the clock.
 //
-// MatmulClasses owns the matmul of each class. It adds classes, changes the caps of its classes, and says in
-// GpuState::l2_can_fill whether the dies of a GPU have classes of their own.
+// MatmulClasses owns the matmul of each class, and the classes of each GPU. It adds classes to the fluid
+// network and changes the caps of its classes.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,17 @@ class MatmulClasses {
  public:
   MatmulClasses(Run& run, const SharedResources& resources, const WriteBack& write_back, const Clock& clock,
                 FluidClasses& classes)
-      : run_(run), resources_(resources), write_back_(write_back), clock_(clock), classes_(classes) {}
+      : run_(run),
+        resources_(resources),
+        write_back_(write_back),
+        clock_(clock),
+        classes_(classes),
+        gpus_(run.gpus.size()) {}
 
   std::int32_t class_of(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
                         const Missed& missed, std::uint32_t coalesced);
   // The rates of the running matmuls of a GPU follow its clock.
-  void follow_clock(GpuState& gpu);
+  void follow_clock(std::int32_t rank);
 
  private:
   struct Matmul {
@@ -32,6 +37,11 @@ class MatmulClasses {
     std::int32_t sharers = 1;
     Missed missed;
   };
+  struct OfGpu {
+    bool l2_can_fill = true;            // for any L2, at the present clock: each die has its own classes
+    std::vector<std::int32_t> classes;  // their caps follow the clock
+  };
+  OfGpu& of_gpu(std::int32_t rank) { return gpus_[static_cast<std::size_t>(rank)]; }
   double cap_of(const Matmul& matmul, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
   std::vector<FluidNetwork::Use> uses_of(const GpuState& gpu, std::int32_t die, const Matmul& matmul,
@@ -42,6 +52,7 @@ class MatmulClasses {
   const WriteBack& write_back_;
   const Clock& clock_;
   FluidClasses& classes_;
+  std::vector<OfGpu> gpus_;      // by rank
   std::vector<Matmul> matmuls_;  // by class
 };
 

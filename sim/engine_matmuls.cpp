@@ -48,7 +48,7 @@ void Matmuls::begin(WorkgroupState& wg, std::uint32_t id, double now) {
                           load_ghz * (std::max(shape.cost.compute_ns / together, clock * least_ns) +
                                       clock * (shape.cost.prologue_ns + held_up_ns)),
                           missed.llc_bytes);
-  if (parts_.clock.update(gpu)) parts_.classes.follow_clock(gpu);
+  if (parts_.clock.update(gpu)) parts_.classes.follow_clock(rank);
   const std::int32_t class_id =
       parts_.classes.class_of(rank, die, shape_id, sharers, missed, coalesced.levels);
   // The time alone is at the clock that all running matmuls leave, at most the clock of a fully busy GPU: a
@@ -79,7 +79,7 @@ void Matmuls::end(WorkgroupState& wg, std::uint32_t id, const Op& op, double now
   gpu.llc.end_fill(wg.llc_fill_gb_per_s, now);
   count_cu(gpu, wg.cu, -1, now);
   parts_.clock.end_draw(wg);
-  if (parts_.clock.update(gpu)) parts_.classes.follow_clock(gpu);
+  if (parts_.clock.update(gpu)) parts_.classes.follow_clock(rank);
   if (op.kind == OpKind::attend) parts_.attention.end(wg, id, now);
   run_.totals.matrix_flops += flops_of(op);
 }

@@ -55,13 +55,11 @@ Missed Operands::look_up(std::int32_t rank, std::int32_t die, const Op& op, cons
 // Fetches what missed from memory; it displaces dirty data.
 void Operands::fetch(GpuState& gpu, std::int32_t rank, std::int32_t die, const Op& op,
                      const MatmulInputs& inputs, const MatmulShape& shape, Missed& missed, double now) {
-  if (gpu.dirty_bytes > 0) {
-    write_back_.find_dirty_share(gpu, rank);
-    missed.bits |= static_cast<std::uint32_t>(std::lround(gpu.dirty_share * kEvictionParts))
+  if (write_back_.has_dirty(rank)) {
+    const WriteBack::Displaced displaced = write_back_.displace(rank, missed.llc_bytes);
+    missed.bits |= static_cast<std::uint32_t>(std::lround(displaced.share * kEvictionParts))
                    << kEvictionShift;
-    missed.write_back_ns = run_.costs[shape.profile].tuned ? 0 : gpu.write_back_ns;
-    gpu.dirty_bytes -= gpu.dirty_share * missed.llc_bytes;
-    gpu.dirty_reads_bytes -= missed.llc_bytes;
+    missed.write_back_ns = run_.costs[shape.profile].tuned ? 0 : displaced.write_back_ns;
     const auto count = [&](std::int32_t buffer, double bytes) {
       run_.traffic.at(rank, die, buffer, op.kind).hbm_written_bytes += evicted_share(missed.bits) * bytes;
     };

@@ -1,7 +1,8 @@
 // Operands of matmuls: the slabs that an operation reads, and the caches that hold them.
 //
 // OperandIndex names slabs and finds matmuls of equal cost, before the run; it fills Run::shapes and
-// Run::inputs_of_op. Operands owns which slabs overlap; it changes the caches of a GPU and their dirty data.
+// Run::inputs_of_op. Operands owns which slabs overlap; it changes the caches of a GPU, and displaces their
+// dirty data.
 #pragma once
 
 #include <boost/unordered_map.hpp>

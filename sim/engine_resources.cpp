@@ -5,13 +5,13 @@
 
 namespace tritax::engine {
 
-SharedResources::SharedResources(Run& run, double most_dirty_bytes)
+SharedResources::SharedResources(Run& run)
     : run_(run),
       sent_bytes_(
           static_cast<std::size_t>(run.simulated_ranks) * static_cast<std::size_t>(run.schedule.ranks), 0.0) {
   find_shares();
   add_links();
-  add_gpus(most_dirty_bytes);
+  add_gpus();
 }
 
 // A resource whose rate depends on the profile of a kernel has the highest of these rates; a byte of a slower
@@ -46,7 +46,7 @@ void SharedResources::add_links() {
   }
 }
 
-void SharedResources::add_gpus(double most_dirty_bytes) {
+void SharedResources::add_gpus() {
   const Gpu& gpu = run_.machine.gpu;
   const auto wire = [&](double capacity) { return run_.fluid.add_resource(capacity, true); };
   const auto memory = [&](double capacity) { return run_.fluid.add_resource(capacity); };
@@ -70,7 +70,6 @@ void SharedResources::add_gpus(double most_dirty_bytes) {
   };
   for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) {
     GpuState state(gpu);
-    state.dirty_bytes = std::min(run_.options.written_before_bytes, most_dirty_bytes);
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
     if (gpu.atomic_gb_per_s > 0) state.atomic_units = memory(gpu.atomic_gb_per_s);

@@ -21,8 +21,7 @@ struct Shares {
 
 class SharedResources {
  public:
-  // `most_dirty_bytes`: capacity of the caches of a GPU for data written before the run.
-  SharedResources(Run& run, double most_dirty_bytes);
+  explicit SharedResources(Run& run);
 
   std::int32_t link(std::int32_t edge) const { return links_[static_cast<std::size_t>(edge)]; }
   const Shares& shares_of(KernelProfile profile) const { return shares_[static_cast<std::size_t>(profile)]; }
@@ -37,7 +36,7 @@ class SharedResources {
  private:
   void find_shares();
   void add_links();
-  void add_gpus(double most_dirty_bytes);
+  void add_gpus();
   std::size_t pair_of(std::int32_t from, std::int32_t to) const {
     const std::int32_t first = run_.home(from);
     const std::int32_t last =

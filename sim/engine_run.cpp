@@ -39,7 +39,6 @@ GpuState::GpuState(const Gpu& gpu)
       l2(static_cast<std::size_t>(gpu.xcds),
          ReuseCache(gpu.l2_bytes, gpu.llc_bytes > 0 ? gpu.llc_gb_per_s : gpu.hbm_gb_per_s)),
       atomic_pollers(static_cast<std::size_t>(gpu.xcds), 0),
-      dispatch_free_ns(static_cast<std::size_t>(gpu.xcds), 0.0),
       cus(static_cast<std::size_t>(gpu.cu_count())) {}
 
 void Run::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t number) const {

@@ -12,7 +12,7 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       luck_(run_),
       lock_step_(run_, luck_),
       write_back_(run_),
-      resources_(run_, machine.gpu.dirty_share * write_back_.cache_bytes()),
+      resources_(run_),
       dispatch_(run_, places),
       crowds_(run_, resources_),
       tiles_(run_),
@@ -38,19 +38,21 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
   index_programs();
   write_back_.find_what_stays();
   if (run_.options.give_up_after_ns > 0) outlook_.index();
-  for (GpuState& gpu : run_.gpus) {
-    clock_.find_factors(gpu);
-    matmul_classes_.follow_clock(gpu);
-  }
+  for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) find_clock(rank);
 }
 
 void Engine::limit_clocks(std::span<const double> most_ghz) {
   TRITAX_ASSERT(most_ghz.size() == static_cast<std::size_t>(run_.schedule.ranks), "a clock for every GPU");
-  for (std::size_t rank = 0; rank < run_.gpus.size(); ++rank) {
-    run_.gpus[rank].power.most_ghz = most_ghz[rank];
-    clock_.find_factors(run_.gpus[rank]);
-    matmul_classes_.follow_clock(run_.gpus[rank]);
+  for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) {
+    run_.gpus[static_cast<std::size_t>(rank)].power.most_ghz = most_ghz[static_cast<std::size_t>(rank)];
+    find_clock(rank);
   }
+}
+
+// The clock of a GPU before its first matmul.
+void Engine::find_clock(std::int32_t rank) {
+  clock_.find_factors(run_.gpus[static_cast<std::size_t>(rank)]);
+  matmul_classes_.follow_clock(rank);
 }
 
 // Visits the operations of all kernels once.

@@ -15,7 +15,6 @@
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"
 #include "sim/simulate.hpp"
-#include "sim/stream_reuse.hpp"
 
 namespace tritax {
 
@@ -158,24 +157,9 @@ struct SenderState {
 
 // Inputs of an operation that is a matmul.
 struct MatmulInputs {
-  std::uint32_t shape = 0;  // index into shapes_
+  std::uint32_t shape = 0;  // index into Run::shapes
   std::uint32_t a_slab = 0;
   std::uint32_t b_slab = 0;
-};
-
-// The readers of one slab through one port to the L2: matmuls that read it one after another, and the leader
-// of those that read together.
-struct Readers {
-  double last_start_ns = -1e300;
-  double first_start_ns = -1e300;
-  double spread = 1;         // spread of the first reader
-  bool from_memory = false;  // the first reader waits for memory
-  bool alone = false;        // the first reader fetches its other operand from memory
-  bool running = false;      // `leader` does not have all its operands yet
-  std::uint32_t leader = kNobody;
-  std::uint32_t leader_op = 0;
-  double leader_start_ns = 0;
-  std::uint32_t first_waiter = kNobody;  // first of the matmuls that cannot end before the leader
 };
 
 struct KernelState {
@@ -192,11 +176,6 @@ struct KernelState {
   double boundary_ns = -1;                 // end of the predecessor that delayed this kernel; -1: none
   Path start;                              // path at the start of the kernel
   Path end;
-};
-
-struct PlaceQueue {
-  std::vector<Placed> workgroups;
-  std::size_t head = 0;  // next workgroup
 };
 
 // Power draw of a GPU's matrix cores, in 1 / GHz^3: the inverse cube of the clock at which the draw fills the
@@ -230,33 +209,20 @@ struct GpuState {
 
   Dispatcher dispatcher;
   ReuseCache llc;
-  std::vector<ReuseCache> l2;           // by die
-  std::vector<StreamReuse> l2_streams;  // by die; both are empty without attention
-  std::vector<StreamReuse> llc_streams;
-  std::vector<Readers> readers;              // by slab and port; empty without coalescing
-  std::vector<double> fetched_ns;            // by slab: last fetch from memory; empty without coalescing
+  std::vector<ReuseCache> l2;                // by die
   std::vector<std::int32_t> atomic_pollers;  // by die
-  std::vector<double> dispatch_free_ns;      // by die
-  std::vector<std::uint32_t> running;        // kernels with workgroups left to dispatch, in launch order
-  std::vector<PlaceQueue> place_queues;      // by compute unit; empty unless places are given
   std::vector<CuState> cus;
   double cu_busy_ns = 0;
   double first_start_ns = -1, last_end_ns = 0;  // of the kernels of this GPU
   std::int32_t busy_matrix_cus = 0;
-  double matrix_busy_ns = 0;     // over compute units; starts count negatively until the busy period ends
-  double dirty_bytes = 0;        // data written before the run that is still in the caches
-  double dirty_reads_bytes = 0;  // bytes that matmuls fetch until dirty_share is found anew
-  double dirty_share = 0;        // share of these bytes that displaces dirty data
-  double write_back_ns = 0;      // time to write the displaced data back
-  Power power;                   // see engine_clock.cpp
-  double clock_share = 1;        // of the boost clock
+  double matrix_busy_ns = 0;  // over compute units; starts count negatively until the busy period ends
+  Power power;                // see engine_clock.cpp
+  double clock_share = 1;     // of the boost clock
   std::array<double, kDTypeCount> clock_factors{};  // by dtype; set for the dtypes of matmuls
-  std::vector<std::int32_t> matmul_classes;         // classes whose caps follow the clock
   std::int32_t hbm = 0, llc_port = 0;
   std::array<std::int32_t, kPortsCount> egress{}, ingress{};  // by Ports; kNone: no port
   std::int32_t atomic_units = FluidNetwork::kNone;
   std::vector<std::int32_t> l2_port;
-  bool l2_can_fill = true;  // for any l2_port, at the present clock
 };
 
 struct MatmulShape {  // operations of one kernel with equal rows, cols and length of the K range
