@@ -1,10 +1,9 @@
 // Workgroups on compute units: which starts where and when.
 //
 // Dispatch owns the kernels that wait for compute units, the places of workgroup states, and the list of the
-// workgroups that it has sent. It makes the
-// states of kernels, before the run, and the states of workgroups; it changes the dispatcher and the compute
-// units of a GPU. It starts no workgroup: one that starts later gets an event, and the loop takes one that
-// starts at once.
+// workgroups that it has sent. It makes the states of kernels, before the run, and the states of workgroups;
+// it changes the dispatcher and the compute units of a GPU. It starts no workgroup: one that starts later
+// gets an event, and the loop takes one that starts at once.
 #pragma once
 
 #include <cstdint>

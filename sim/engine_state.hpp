@@ -1,9 +1,9 @@
-// The state of the engine while it runs: hosts, streams, kernels, workgroups, flags, GPUs and their matmuls.
+// The state that several parts of the engine read while it runs: kernels, workgroups, GPUs and matmuls; and
+// the events of the loop. State that one part needs is in the header of that part.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "model/cost/matmul_cost.hpp"
