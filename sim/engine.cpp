@@ -26,7 +26,7 @@ SimulationResult Engine::run() {
   double now = 0;
   for (;;) {
     // Stale events must not keep the clock going.
-    while (!run_.queue.empty() && is_stale(run_.queue.next())) run_.queue.pop();
+    while (!run_.queue.empty() && held_loads_.is_stale(run_.queue.next())) run_.queue.pop();
     const double next = std::min(run_.queue.next_time_ns(), run_.fluid.next_completion_ns());
     if (next == std::numeric_limits<double>::infinity()) break;
     TRITAX_ASSERT(next >= now, "the clock went backwards");
@@ -45,13 +45,11 @@ SimulationResult Engine::run() {
       start_sent(now);
     }
     run_.fluid.settle(now);
-    if (run_.options.link_counters && run_.options.observer) report_link_rates(now);
-    if (counters_) tell_clocks(now);
+    if (run_.options.link_counters && run_.options.observer) resources_.report_link_rates(now);
+    if (counters_.any()) counters_.tell_clocks(now);
   }
   if (!run_.totals.gave_up) {
-    for (const HostState& host : hosts_) {
-      if (host.wait != HostWait::done) report_stall(now);
-    }
+    if (!hosts_.all_done()) report_stall(now);
     for (const KernelState& kernel : run_.kernels) {
       if (kernel.launched && kernel.remaining > 0) report_stall(now);
     }
@@ -72,7 +70,7 @@ double Engine::collect_ended(double now, double same_ns) {
       if (is_transfer(token)) continue;
       __builtin_prefetch(run_.schedule.ops.data() + run_.workgroups[ends_soon_].pc);
       ends_soon_ = workgroup_of(token);
-      prefetch(ends_soon_);
+      run_.prefetch(ends_soon_);
     }
   }
   if (ended_.size() > 1) {
@@ -91,22 +89,15 @@ double Engine::collect_ended(double now, double same_ns) {
 double Engine::collect_due(double now, double same_ns) {
   due_.clear();
   while (run_.queue.next_time_ns() <= same_ns) due_.push_back(run_.queue.pop());
-  if (!run_.queue.empty()) prefetch_of(run_.queue.next());
+  if (!run_.queue.empty()) {
+    const Event& next = run_.queue.next();
+    if (is_of_workgroup(next)) run_.prefetch(next.id);
+  }
   now = std::max(now, due_.back().time_ns);
   if (due_.front().time_ns != due_.back().time_ns) {
     std::sort(due_.begin(), due_.end(), [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
   }
   return now;
-}
-
-void Engine::report_link_rates(double now) {
-  reported_rate_.resize(link_resource_.size(), 0.0);
-  for (std::size_t edge = 0; edge < link_resource_.size(); ++edge) {
-    const double rate = run_.fluid.load(link_resource_[edge]);
-    if (rate == reported_rate_[edge]) continue;
-    reported_rate_[edge] = rate;
-    run_.options.observer->link_rate(static_cast<int>(edge), now, rate);
-  }
 }
 
 void Engine::handle(const Event& event, double now) {
@@ -119,31 +110,29 @@ void Engine::handle(const Event& event, double now) {
       resume(event.id, now);
       break;
     case EventKind::tile_staged:
-      tile_staged(event.id, now);
+      sender_.tile_staged(event.id, now);
+      step(event.id, now);
       break;
     case EventKind::resume_sender:
-      resume_sender(event.id, now);
+      if (sender_.signal_ended(event.id, now)) step(event.id, now);
       break;
-    case EventKind::loads_trickled:
-      loads_trickled(event.id, now);
+    case EventKind::delayed_loads_arrived:
+      held_loads_.delayed_loads_arrived(event.id, now);
       break;
-    case EventKind::flag_arrives: {
-      const Arrival arrival = arrivals_[event.id];
-      free_arrivals_.push_back(event.id);
-      raise_flag(arrival, now);
+    case EventKind::flag_arrives:
+      flags_.arrive(event.id, now);
       break;
-    }
     case EventKind::start_kernel:
       start_kernel(event.id, now);
       break;
     case EventKind::host_step:
-      host_step(static_cast<std::int32_t>(event.id), now);
+      hosts_.step(static_cast<std::int32_t>(event.id), now);
       break;
     case EventKind::transfer_ready:
-      begin_copy(event.id, now);
+      copies_.begin(event.id, now);
       break;
     case EventKind::transfer_moves:
-      move_copy(event.id, now);
+      copies_.move(event.id, now);
       break;
   }
 }
@@ -160,132 +149,15 @@ void Engine::start_kernel(std::uint32_t kernel, double now) {
     finish_kernel(kernel, now);
     return;
   }
-  run_.gpus[rank].running.push_back(kernel);
-  for (int die = 0; die < run_.machine.gpu.xcds; ++die) dispatch(rank, die, now);
-}
-
-void Engine::dispatch(std::int32_t rank, std::int32_t die, double now) {
-  GpuState& gpu = run_.gpus[rank];
-  last_dispatched_.clear();
-  if (placed_) {
-    dispatch_by_place(rank, die, now);
-  } else {
-    for (const std::uint32_t k : gpu.running) {
-      if (is_gang(k)) {
-        start_gang(k, now);
-        continue;
-      }
-      KernelState& state = run_.kernels[k];
-      const Kernel& kernel = run_.schedule.kernels[k];
-      std::uint32_t& next = state.next_of_die[static_cast<std::size_t>(die)];
-      while (next < kernel.workgroups.size()) {
-        const std::int32_t cu = gpu.dispatcher.place(die, next / state.dies, state.demand);
-        if (cu < 0) break;
-        send({k, next, cu}, now);
-        next += state.dies;
-        if (next < kernel.workgroups.size()) {
-          // Prefetches the first operations of the die's next workgroup, and the entry of the workgroup after
-          // it: no cache would hold them when their turn comes.
-          const std::uint32_t op = kernel.workgroups[next].first_op;
-          if (op < run_.schedule.ops.size()) {
-            __builtin_prefetch(run_.schedule.ops.data() + op);
-            __builtin_prefetch(run_.schedule.ops.data() + op + 1);
-            __builtin_prefetch(run_.inputs_of_op.data() + op);
-          }
-          const std::uint32_t after = next + state.dies;
-          if (after < kernel.workgroups.size()) __builtin_prefetch(kernel.workgroups.data() + after);
-        }
-      }
-    }
-  }
-  std::erase_if(gpu.running, [&](std::uint32_t k) { return run_.kernels[k].to_send == 0; });
-}
-
-// Sends one workgroup to each compute unit in turn, as the dispatcher does.
-void Engine::dispatch_by_place(std::int32_t rank, std::int32_t die, double now) {
-  GpuState& gpu = run_.gpus[rank];
-  for (const std::uint32_t k : gpu.running) {
-    if (is_gang(k)) start_gang_by_place(k, now);
-  }
-  const std::int32_t first = die * run_.machine.gpu.cus_per_xcd;
-  for (bool sent = true; sent;) {
-    sent = false;
-    for (std::int32_t cu = first; cu < first + run_.machine.gpu.cus_per_xcd; ++cu) {
-      PlaceQueue& queue = gpu.place_queues[static_cast<std::size_t>(cu)];
-      if (queue.head == queue.workgroups.size()) continue;
-      const Placed& placed = queue.workgroups[queue.head];
-      const auto kernel = std::find(gpu.running.begin(), gpu.running.end(), placed.kernel);
-      const bool started = kernel != gpu.running.end() && !is_gang(placed.kernel);
-      if (!started || !gpu.dispatcher.has_room(cu, run_.kernels[placed.kernel].demand)) continue;
-      send(placed, now);
-      ++queue.head;
-      sent = true;
-    }
-  }
-}
-
-std::uint32_t Engine::take_place(std::uint32_t kernel, std::uint32_t number) {
-  auto id = static_cast<std::uint32_t>(run_.workgroups.size());
-  if (free_places_.empty()) {
-    run_.workgroups.emplace_back();
-    run_.senders.emplace_back();
-    if (run_.has_items) draws_.emplace_back();
-  } else {
-    id = free_places_.back();
-    free_places_.pop_back();
-  }
-  run_.start_over(run_.workgroups[id], kernel, number);
-  if (run_.workgroups[id].has_sender || run_.machine.fabric.signal_round_trip_ns > 0) {
-    run_.senders[id] = {.pc = run_.workgroups[id].pc, .path = {}};
-  }
-  return id;
-}
-
-void Engine::send(const Placed& placed, double now) {
-  const std::int32_t cu = placed.cu;
-  const std::uint32_t id = take_place(placed.kernel, placed.workgroup);
-  WorkgroupState& wg = run_.workgroups[id];
-  const Kernel& kernel = run_.schedule.kernels[wg.kernel];
-  KernelState& state = run_.kernels[wg.kernel];
-  GpuState& gpu = run_.gpus[kernel.rank];
-  CuState& unit = gpu.cus[static_cast<std::size_t>(cu)];
-  if (gpu.dispatcher.resident(cu) == 0) unit.occupied_since_ns = now;
-  gpu.dispatcher.take(cu, state.demand);
-  ++unit.residents(kernel.tile);
-  // No cache holds the first operations of the workgroup.
-  __builtin_prefetch(run_.schedule.ops.data() + wg.pc);
-  __builtin_prefetch(run_.inputs_of_op.data() + wg.pc);
-  wg.cu = cu;
-  wg.die = static_cast<std::int16_t>(gpu.dispatcher.die_of(cu));
-  wg.path = state.start;
-  --state.to_send;
-  double& free_at = gpu.dispatch_free_ns[static_cast<std::size_t>(wg.die)];
-  const double sent_ns = std::max(free_at, now);
-  free_at = sent_ns + run_.machine.gpu.workgroup_dispatch_ns;
-  last_dispatched_.push_back(id);
-  sent_.push_back(placed);
-  // A workgroup that starts with the kernel finds neither its code nor its operations in a cache.
-  double start = 0;
-  const KernelCosts& costs = run_.costs_of(wg);
-  if (!later(now, state.start.time_ns)) {
-    if (!run_.options.warm) start += costs.cold_start_ns + (state.code_is_cold ? costs.cold_code_ns : 0);
-    if (!run_.options.counterfactual.free_launches) start += run_.moves.rates(wg.kernel).start_ns;
-  }
-  const double starts_ns = sent_ns + run_.machine.gpu.dispatch_latency_ns + start;
-  if (starts_ns > now) {
-    run_.queue.push(starts_ns, {EventKind::start_workgroup, id});
-  } else {
-    starting_.push_back(id);
-  }
+  dispatch_.begin_kernel(kernel, now);
 }
 
 // Starts the workgroups that were just sent. A workgroup without operations ends at once, and others follow.
 void Engine::start_sent(double now) {
-  for (std::size_t i = 0; i < starting_.size(); ++i) {
+  for (std::uint32_t id = dispatch_.take_starting(); id != kNobody; id = dispatch_.take_starting()) {
     ++run_.totals.events;
-    start_workgroup(starting_[i], now);
+    start_workgroup(id, now);
   }
-  starting_.clear();
 }
 
 void Engine::start_workgroup(std::uint32_t wg, double now) {
@@ -294,29 +166,9 @@ void Engine::start_workgroup(std::uint32_t wg, double now) {
 }
 
 void Engine::finish_workgroup(std::uint32_t id, double now) {
-  WorkgroupState& wg = run_.workgroups[id];
-  const std::uint32_t k = wg.kernel;
-  const std::int32_t cu = wg.cu;
-  const std::int32_t die = wg.die;
-  const Path path = wg.path;
-  wg.kernel = kNobody;
-  free_places_.push_back(id);
-  const Kernel& kernel = run_.schedule.kernels[k];
-  KernelState& state = run_.kernels[k];
-  GpuState& gpu = run_.gpus[kernel.rank];
-  gpu.dispatcher.release(cu, state.demand);
-  CuState& unit = gpu.cus[static_cast<std::size_t>(cu)];
-  if (gpu.dispatcher.resident(cu) == 0) gpu.cu_busy_ns += now - unit.occupied_since_ns;
-  --unit.residents(kernel.tile);
-  TRITAX_ASSERT(state.remaining > 0, "a kernel finished more workgroups than it has");
-  if (!later(state.end.time_ns, path.time_ns)) state.end = path;
-  --state.remaining;
-  if (!gpu.running.empty()) {
-    // Successors in the freed slot continue this workgroup's path.
-    dispatch(kernel.rank, die, now);
-    for (const std::uint32_t successor : last_dispatched_) run_.workgroups[successor].path = path;
-  }
-  if (state.remaining == 0) finish_kernel(k, now);
+  const std::uint32_t kernel = run_.workgroups[id].kernel;
+  dispatch_.end_workgroup(id, now);
+  if (run_.kernels[kernel].remaining == 0) finish_kernel(kernel, now);
 }
 
 void Engine::finish_kernel(std::uint32_t kernel, double now) {
@@ -325,11 +177,7 @@ void Engine::finish_kernel(std::uint32_t kernel, double now) {
   last_end_ns_ = std::max(last_end_ns_, now);
   run_.gpus[rank].last_end_ns = now;
   if (run_.options.observer) run_.options.observer->kernel_finished(kernel, now);
-  StreamState& stream = hosts_[rank].streams[static_cast<std::size_t>(state.stream)];
-  stream.busy = false;
-  stream.last_end = state.end;
-  start_next_in_stream(rank, state.stream);
-  stream_progressed(rank, now);
+  hosts_.work_ended(rank, state.stream, state.end, now);
 }
 
 }  // namespace tritax::engine

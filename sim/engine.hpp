@@ -1,4 +1,4 @@
-// The engine behind `simulate`: the event loop and its handlers. engine_state.hpp has the state.
+// The engine behind `simulate`: the event loop, and the parts that it hands events to.
 //
 // One event queue holds everything that takes a known time, one fluid network holds everything that shares
 // bandwidth. The loop takes the earlier of the two, handles all events of that time, and settles the rates
@@ -9,42 +9,46 @@
 // another agent releases (by a signal, a kernel end, a barrier) continues with the account of the releaser if
 // the releaser came last.
 //
-// Split by topic: engine_setup.cpp (before the run), engine.cpp (loop, dispatch, kernels), engine_host.cpp
-// (host programs, streams), engine_copies.cpp (copy engines, events), engine_ops.cpp (tile operations),
-// engine_flags.cpp (signals, waits), engine_claim.cpp (work queues), engine_group.cpp (operations that start
-// together), engine_clock.cpp (clock under the power limit), engine_sender.cpp (stores beside the matmuls of
-// their workgroup), engine_lock_step.cpp (matmuls that share operands), engine_attend.cpp (cache hits of keys
-// and values), engine_sparse.cpp (rows of sparse matrices), engine_traffic.cpp (resources that an operation
-// uses), engine_regions.cpp (cache hits of regions that overlap others), engine_write_back.cpp (when memory
-// gets written data), engine_links.cpp (links that an operation uses), engine_outlook.cpp (when to give up),
-// engine_counters.cpp (counters of a timeline), engine_result.cpp (results, stalls).
+// Run (engine_run.hpp) is the state that all parts share. Every other part owns what its header says, and has
+// references to the parts that it uses; no part knows Engine. A part lets something happen later by an event,
+// and tells its caller what goes on now. The members of Engine are in an order in which each part needs only
+// earlier parts.
+//
+// Engine itself runs the operations of workgroups and starts and ends workgroups and kernels:
+// engine_setup.cpp (before the run), engine.cpp (loop, kernels), engine_ops.cpp (operations of workgroups),
+// engine_group.cpp (operations that start together), engine_result.cpp (results, stalls).
 #pragma once
 
-#include <array>
-#include <boost/unordered_map.hpp>
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
-#include "model/cost/kernel_costs.hpp"
-#include "model/cost/sparse_cost.hpp"
-#include "model/machine/topology.hpp"
-#include "model/schedule/items.hpp"
-#include "sim/counter_observer.hpp"
-#include "sim/crowding.hpp"
+#include "sim/engine_attend.hpp"
+#include "sim/engine_claim.hpp"
+#include "sim/engine_classes.hpp"
+#include "sim/engine_clock.hpp"
+#include "sim/engine_copies.hpp"
+#include "sim/engine_counters.hpp"
+#include "sim/engine_crowds.hpp"
+#include "sim/engine_dispatch.hpp"
+#include "sim/engine_flags.hpp"
+#include "sim/engine_held_loads.hpp"
+#include "sim/engine_host.hpp"
 #include "sim/engine_lock_step.hpp"
 #include "sim/engine_luck.hpp"
-#include "sim/engine_matmul.hpp"
+#include "sim/engine_matmul_classes.hpp"
+#include "sim/engine_matmuls.hpp"
+#include "sim/engine_operands.hpp"
+#include "sim/engine_outlook.hpp"
+#include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
-#include "sim/engine_state.hpp"
+#include "sim/engine_sender.hpp"
+#include "sim/engine_sparse.hpp"
+#include "sim/engine_streams.hpp"
+#include "sim/engine_tiles.hpp"
+#include "sim/engine_traffic.hpp"
+#include "sim/engine_transfers.hpp"
 #include "sim/engine_write_back.hpp"
-#include "sim/event_queue.hpp"
-#include "sim/fluid.hpp"
-#include "sim/path.hpp"
-#include "sim/region_cells.hpp"
-#include "sim/simulate.hpp"
-#include "sim/slab_overlaps.hpp"
 
 namespace tritax::engine {
 
@@ -58,318 +62,75 @@ class Engine {
   void limit_clocks(std::span<const double> most_ghz);
   SimulationResult run();
   // All workgroups in dispatch order; after the run.
-  const std::vector<Placed>& places() const { return sent_; }
+  const std::vector<Placed>& places() const { return dispatch_.sent(); }
 
  private:
   // engine_setup.cpp
-  void add_resources();
-  void add_links();
-  void find_shares();
-  void index_schedule();
-  struct SlabKey {
-    std::uint64_t where = 0;  // buffer and first row or column
-    std::uint64_t k = 0;      // begin and end
-    std::int32_t size = 0;    // rows or columns
-    bool operator==(const SlabKey&) const = default;
-  };
-  struct SlabKeyHash {
-    std::size_t operator()(const SlabKey& key) const {
-      const std::uint64_t extent = key.k ^ static_cast<std::uint64_t>(key.size) << 20;
-      return (key.where ^ extent * 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL >> 16;
-    }
-  };
-  using SlabIds = boost::unordered_map<SlabKey, std::uint32_t, SlabKeyHash>;
-  void index_reads(std::uint32_t kernel, SlabIds& slab_ids);
-  MatmulShape shape_of(std::uint32_t kernel, const Op& op) const;
-  enum class AttendForm : std::uint8_t { none, begins, goes_on };  // begins or continues a tile of queries
-  static AttendForm form_of(const Op& op, const Op* before);
-  MatmulShape attend_shape_of(std::uint32_t kernel, const Op& op, AttendForm form) const;
-  void number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const;
-  void index_places(std::span<const Placed> places);
+  void index_programs();
+  void find_clock(std::int32_t rank);
 
   // engine.cpp
   void handle(const Event& event, double now);
   void start_kernel(std::uint32_t kernel, double now);
-  void dispatch(std::int32_t rank, std::int32_t die, double now);
-  std::uint32_t take_place(std::uint32_t kernel, std::uint32_t number);
-  // Between two events of a workgroup come events of thousands of other workgroups: without this prefetch the
-  // state of the workgroup is in no cache at the end of its operation.
-  void prefetch(std::uint32_t wg) const {
-    const char* state = reinterpret_cast<const char*>(&run_.workgroups[wg]);
-    for (std::size_t at = 0; at < sizeof(WorkgroupState); at += 64) __builtin_prefetch(state + at, 1);
-  }
-  void prefetch_of(const Event& event) const {
-    const bool of_workgroup = event.kind <= EventKind::loads_trickled;
-    if (of_workgroup) prefetch(event.id);
-  }
-  void dispatch_by_place(std::int32_t rank, std::int32_t die, double now);
-  void start_gang(std::uint32_t kernel, double now);
-  void start_gang_by_place(std::uint32_t kernel, double now);
-  bool is_gang(std::uint32_t kernel) const {
-    return run_.schedule.kernels[kernel].placement == Placement::gang;
-  }
-  void send(const Placed& placed, double now);
   void start_sent(double now);
   void start_workgroup(std::uint32_t wg, double now);
   void finish_workgroup(std::uint32_t wg, double now);
   void finish_kernel(std::uint32_t kernel, double now);
   double collect_ended(double now, double same_ns);
   double collect_due(double now, double same_ns);
-  void report_link_rates(double now);
+
+  // engine_result.cpp
   [[noreturn]] void report_stall(double now) const;
   SimulationResult result(double now);
 
-  // engine_host.cpp
-  void host_step(std::int32_t rank, double now);
-  bool run_host_op(std::int32_t rank, const HostOp& op, double& now);
-  double turn_to_launch(std::int32_t rank, double now);
-  void launch(std::int32_t rank, std::uint32_t kernel, std::int32_t stream, double earliest, double gap);
-  double gap_before(std::int32_t kernel, bool in_graph) const;
-  void find_cold_code();
-  void post(std::int32_t rank, std::int32_t stream, StreamState::Pending pending);
-  void start_next_in_stream(std::int32_t rank, std::int32_t stream);
-  double start_of(StreamState& stream, const StreamState::Pending& pending, Path& path) const;
-  void stream_progressed(std::int32_t rank, double now);
-  bool streams_idle(const HostState& host) const;
-  void finish_synchronize(HostState& host, double now);
-  void arrive_at_barrier(std::int32_t rank, double now);
-
-  // engine_copies.cpp
-  void index_copy_engines();
-  void post_copy(std::int32_t rank, const HostOp& op, std::uint32_t host_op, double now);
-  void post_record(std::int32_t rank, const HostOp& op, double now);
-  void post_wait(std::int32_t rank, const HostOp& op, double now);
-  bool pass_point(StreamState& stream, const StreamState::Pending& pending);
-  void begin_copy(std::uint32_t transfer, double now);
-  void take_engine(std::uint32_t transfer, std::int32_t engine, double now);
-  void move_copy(std::uint32_t transfer, double now);
-  void finish_copy(std::uint32_t transfer, double lost_ns, double now);
-  DataPath path_of_copy(const Op& op, std::int32_t rank);
-  void note_copied(const Op& op, const Path& path, double now);
-  static constexpr std::uint32_t kTransferToken = 1u << 31;
-  static constexpr bool is_transfer(std::uint32_t token) { return (token & kTransferToken) != 0; }
-
   // engine_ops.cpp
-  // A fluid token names a transfer of a copy engine, or a workgroup and whether the activity is the
-  // asynchronous store of the workgroup.
-  static constexpr std::uint32_t token_of(std::uint32_t wg, bool store) {
-    return wg << 1 | (store ? 1u : 0u);
-  }
-  static constexpr std::uint32_t workgroup_of(std::uint32_t token) { return token >> 1; }
   void step(std::uint32_t wg, double now);
-  bool waits_for_store(const WorkgroupState& wg, const Op& op) const;
   bool begin_op(std::uint32_t id, const Op& op, double now);
-  void begin_matmul(WorkgroupState& wg, std::uint32_t id, double now);
-  void begin_transfer(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
-  bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const Move& move) const;
-  bool is_next_probe(const WorkgroupState& wg, std::uint32_t op) const;
-  void find_busy_copies();
-  double transfer_cap(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void resume(std::uint32_t id, double now);
   void completed(const FluidNetwork::Completion& completion, double now);
-  bool lacks_operands(std::uint32_t id, double now);
-  void finish_matmul(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
-  void count_matrix_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
-  void blame_boundary(WorkgroupState& wg, const TileRecord& record);
 
   // engine_group.cpp
   bool begins_group(const WorkgroupState& wg) const;
   void begin_group(std::uint32_t id, double now);
   void end_member(std::uint32_t id, double now);
 
-  // engine_attend.cpp
-  Missed look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now);
-  void count_streams(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
-                     std::uint32_t missed_l2, std::uint32_t missed_llc);
-  void leave_streams(const WorkgroupState& wg, std::uint32_t id, double now);
-
-  // engine_flags.cpp
-  std::uint32_t flag_of(std::int32_t rank, const Op& op) const;
-  bool publishes(const WorkgroupState& wg, const Op& op) const;
-  double begin_signal(WorkgroupState& wg, const Op& op, double now);
-  void raise_after_store(WorkgroupState& wg, double lost_ns, double now);
-  void deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now);
-  bool begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
-  void raise_flag(const Arrival& arrival, double now);
-  void wake_waiters(std::uint32_t flag, const Arrival& arrival, double now);
-  double poll_ns(const WorkgroupState& wg, const Op& op) const;
-  std::int32_t& residents_of(const WorkgroupState& wg);
-
-  // engine_claim.cpp
-  void begin_claim(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
-  void end_claim(WorkgroupState& wg, std::uint32_t id, const Op& op);
-  void go_to(WorkgroupState& wg, std::uint32_t id, std::uint32_t first, std::uint32_t end);
-  bool goes_back_to_claim(WorkgroupState& wg, std::uint32_t id);
-  bool raises_passed(WorkgroupState& wg, const Path& path, double now);
-
-  // engine_sender.cpp
-  bool staging_in_use(const WorkgroupState& wg) const;
-  bool waits_for_sender(const WorkgroupState& wg, const Op& op) const;
-  bool stages_or_passes(std::uint32_t id, const Op& op, double now);
-  void tile_staged(std::uint32_t id, double now);
-  void hand_over(std::uint32_t id, double now);
-  void run_sender(std::uint32_t id, double now);
-  void note_store_wait(WorkgroupState& wg, double now);
-  bool keeps_loads_waiting(const WorkgroupState& wg) const;
-  bool holds_up_matmul(std::uint32_t id, double now);
-  void loads_trickled(std::uint32_t id, double now);
-  bool is_stale(const Event& event) const {
-    return event.kind == EventKind::loads_trickled && run_.workgroups[event.id].waiting != Waiting::loads;
-  }
-  void load_the_rest(std::uint32_t id, double now);
-  void resume_loads(std::uint32_t id, double now);
-  void resume_sender(std::uint32_t id, double now);
-  void sent(std::uint32_t id, double lost_ns, double now);
-  void sender_progressed(std::uint32_t id, double now);
-
-  // engine_clock.cpp
-  // The present clock of a GPU's matrix cores, relative to load_clock.
-  static double clock_factor(const GpuState& gpu, DType dtype) {
-    return gpu.clock_factors[static_cast<std::size_t>(dtype)];
-  }
-  double find_clock_factor(const GpuState& gpu, DType dtype) const;
-  void find_clock_factors(GpuState& gpu) const;
-  double most_clock_factor(const GpuState& gpu, DType dtype) const;
-  double clock_at(const GpuState& gpu, DType dtype, double power) const;
-  void update_clock(std::int32_t rank);
-  void apply_clock(GpuState& gpu);
-  double slowest_clock_ghz(const GpuState& gpu) const;
-  void begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes);
-  void end_power(const WorkgroupState& wg);
-
-  // engine_sparse.cpp
-  void begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now);
-
-  // engine_traffic.cpp
-  std::int32_t known_class(const ClassKey& key);
-  std::int32_t matmul_class(std::int32_t rank, std::int32_t die, std::uint32_t shape, std::int32_t sharers,
-                            const Missed& missed, std::uint32_t coalesced);
-  double matmul_cap(const MatmulClass& c, const GpuState& gpu) const;
-  bool l2_can_fill(const GpuState& gpu) const;
-  Missed look_up_operands(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
-                          const MatmulShape& shape, double duration_ns, double now);
-  std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
-  std::int32_t data_class(const DataPath& path);
-  DataPath path_of(WorkgroupState& wg, const Op& op, double now);
-  struct Served {               // source of the data that a transfer reads
-    std::int32_t rank = 0;      // rank of the caches and the memory that serve the read
-    std::int32_t die = -1;      // die of the L2 that serves the read; -1: bypasses the L2s
-    Level level = Level::chip;  // chip: there is nothing to read
-  };
-  Served served_by(const DataPath& path, const Op& op, std::int32_t die) const;
-  void count_traffic(const DataPath& path, const Op& op, std::int32_t die);
-  TileRecord& record_of(std::int32_t rank, std::int32_t buffer, std::int32_t row, std::int32_t col);
-  Level level_of(const TileRecord& record, std::int32_t rank, std::int32_t die, double now);
-  void note_read(TileRecord& record, std::int32_t rank, std::int32_t die, Level level, double bytes,
-                 double now);
-  void note_write(const WorkgroupState& wg, double now);
-  double latency_of(Level level) const { return latencies_ns_[static_cast<std::size_t>(level)]; }
-  double read_latency_ns(const DataPath& path) const {
-    return path.mixed ? mixed_latency_ns(path) : latency_of(path.source);
-  }
-  // Bytes sent between two ranks, and between all pairs of ranks that are alike.
-  double& sent_bytes(std::int32_t from, std::int32_t to) {
-    const std::int32_t first = run_.home(from);
-    const std::int32_t last =
-        first == from ? to : (to + run_.schedule.ranks - (from - first)) % run_.schedule.ranks;
-    return sent_bytes_[static_cast<std::size_t>(first) * static_cast<std::size_t>(run_.schedule.ranks) +
-                       static_cast<std::size_t>(last)];
-  }
-
-  // engine_regions.cpp
-  std::vector<TileRecord>& cells_of(std::int32_t rank, std::int32_t buffer);
-  [[gnu::noinline, gnu::cold]] void read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rect,
-                                               DataPath& path, double now);
-  [[gnu::noinline, gnu::cold]] void note_cells_written(const WorkgroupState& wg, double now);
-  [[gnu::noinline, gnu::cold]] void note_cells_copied(const Op& op, const Path& path, double now);
-  double bytes_read(Level level) const { return read_bytes_[static_cast<std::size_t>(level)]; }
-  [[gnu::noinline, gnu::cold]] void count_cells(CacheTraffic& read) const;
-  [[gnu::noinline, gnu::cold]] double mixed_latency_ns(const DataPath& path) const;
-
-  // engine_counters.cpp; called only if counters_ is set
-  void tell_clocks(double now);
-  void tell_operands(const WorkgroupState& wg, const MatmulShape& shape, const Missed& missed) const;
-  void tell_sparse(const WorkgroupState& wg, const SparseCost& cost) const;
-  void tell_transfer(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
-  void tell_copy(const TransferState& transfer, const DataPath& path) const;
-  static ReadBytes bytes_from(Level level, double bytes);
-
-  // engine_result.cpp
-  void copy_to_alike(SimulationResult& out) const;
-
-  // engine_links.cpp
-  bool crowds(const WorkgroupState& wg, const DataPath& path) const;
-  void join_crowd(DataPath& path);
-  void leave_crowd(const WorkgroupState& wg);
-
-  // engine_outlook.cpp
-  double shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg, std::uint32_t op_index) const;
-  void index_outlook();
-  void index_rest(const Kernel& kernel, const WorkgroupState& state, const std::vector<FlagOutlook>* flags);
-  double rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const;
-  void index_tails();
-  double least_kernel_ns(std::size_t kernel) const;
-  WorkgroupState at_item(std::uint32_t kernel, const Item& item) const;
-  double highest_clock_factor() const;
-  void look_ahead(const WorkgroupState& wg, double now);
-
   Run run_;
   const Luck luck_;
   LockStep lock_step_;
   WriteBack write_back_;
-  CounterObserver* const counters_;  // null: no counters are recorded
-  HostCosts host_costs_;             // with free launches: all zero except barriers and first turns
-  Crowding crowding_;
-  double l2_gb_per_s_ = 0;  // per die, at the rate of the profile with the highest rate
-  std::array<Shares, kKernelProfileCount> shares_{};  // by profile
-  std::vector<HostState> hosts_;
-  std::vector<DrawState> draws_;        // by place of a workgroup; empty if no kernel has items
-  std::vector<AttendState> attends_;    // by place of a workgroup, up to the last that has attended
-  std::vector<std::uint32_t> streams_;  // by operation: stream of keys and values; empty without attention
-  std::vector<std::uint32_t> free_places_;  // free entries of run_.workgroups
-  std::vector<FlagState> flags_;
-  std::vector<std::uint32_t> flag_base_;  // [rank * arrays + array]
-  std::vector<Arrival> arrivals_;
-  std::vector<std::uint32_t> free_arrivals_;
-  SlabOverlaps slab_overlaps_;
-  const SparseCosts sparse_costs_;
-  std::vector<double> rest_ns_;        // by operation; empty unless the run may give up
-  std::vector<double> tail_ns_;        // by kernel; empty unless the run may give up
-  double highest_clock_factor_ = 1;    // only if the run may give up
-  double least_read_ns_ = 0;           // latency of a local read; only if the run may give up
-  std::vector<std::uint8_t> by_tile_;  // by buffer: operations read the buffer, and it has no cells
-  std::vector<TileGrid> tile_grid_;    // by buffer
-  std::vector<std::vector<TileRecord>> records_;  // [rank * buffers + buffer], records of tiles or of cells
-  RegionCells region_cells_;
-  std::array<double, 4> read_bytes_{};  // by Level, for the last read of cells
-  std::vector<Path> write_paths_;       // separate, because few reads of a record need the path
-  std::unordered_map<ClassKey, std::int32_t, ClassKeyHash> class_ids_;
-  std::vector<RecentClass> recent_classes_ =
-      std::vector<RecentClass>(kRecentClasses);  // subset of class_ids_, by hash
-  std::vector<MatmulClass> matmul_class_;        // by class
-  std::vector<std::int32_t> link_resource_;      // by topology edge
-  std::vector<double> sent_bytes_;               // by sender and receiver
-  std::array<double, 4> latencies_ns_{};         // by Level
-  std::vector<double> busy_copy_share_;          // share of KernelCosts::busy_copy_ns, by busy compute units
-  std::vector<std::int32_t> copies_on_link_;     // by topology edge; for links that can be crowded
-  std::vector<double> reported_rate_;            // by topology edge: last rate reported to the observer
-  std::vector<double> told_clock_ghz_;           // by rank: last clock reported to the observer
-  CopyEngines copy_engines_;                     // with free launches: packets cost nothing
-  std::vector<EngineQueue> engine_queues_;       // by rank
-  std::vector<TransferState> transfers_;         // in posting order
-  std::vector<EventRecord> event_records_;       // in posting order
-  std::vector<std::int32_t> at_barrier_;
-  std::vector<char> harness_barriers_;  // by number of the barrier
-  std::size_t barriers_passed_ = 0;
-  std::vector<double> launches_free_ns_;  // by node: time from which another host thread can launch
+  SharedResources resources_;
+  Dispatch dispatch_;
+
+  // What operations load, and where data lies
+  Crowds crowds_;
+  TileRecords tiles_;
+  FluidClasses classes_;
+  DataTraffic traffic_;
+  Clock clock_;
+  MatmulClasses matmul_classes_;
+  Attention attention_;
+  Operands operands_;
+  Counters counters_;
+
+  // Hosts and flags
+  CopyQueues copies_;
+  Streams streams_;
+  Hosts hosts_;
+  Flags flags_;
+  WorkQueues queues_;
+  Outlook outlook_;
+
+  // Operations of workgroups
+  SparseProducts sparse_products_;
+  HeldLoads held_loads_;
+  Transfers transfers_;
+  Sender sender_;
+  Matmuls matmuls_;
+
   double first_start_ns_ = -1, last_end_ns_ = 0;
   std::vector<FluidNetwork::Completion> ended_;  // completions at the current time of the loop
   std::vector<EventQueue<Event>::Event> due_;    // events at the current time of the loop
-  bool placed_ = false;                          // true if `places` was given
-  std::vector<Placed> sent_;                     // in dispatch order
-  std::vector<std::uint32_t> last_dispatched_;   // places of the workgroups sent by the last call of dispatch
-  std::vector<std::uint32_t> starting_;  // places of workgroups that start at the current time of the loop
-  std::uint32_t ends_soon_ = 0;          // place of the next workgroup in the class of the last completion
+  std::uint32_t ends_soon_ = 0;  // place of the next workgroup in the class of the last completion
 };
 
 }  // namespace tritax::engine

@@ -1,26 +1,31 @@
 // Attention in the engine: the share of a workgroup's keys and values that the caches hold, see
 // stream_reuse.hpp. In all other respects an `attend` runs like a matmul: engine_ops.cpp.
+#include "sim/engine_attend.hpp"
+
 #include <algorithm>
 #include <cmath>
 
-#include "model/cost/attend_cost.hpp"
-#include "sim/engine.hpp"
+#include "sim/engine_clock.hpp"
+#include "sim/engine_matmul_times.hpp"
 
 namespace tritax::engine {
 
-// Misses of an `attend` for keys and values, with `sharers` workgroups on its compute unit. Sets the pace in
-// attends_.
-Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now) {
-  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
+Attention::Caches& Attention::caches_of(std::int32_t rank) {
+  Caches& caches = caches_[static_cast<std::size_t>(rank)];
+  if (caches.l2.empty()) {
+    caches.l2.assign(static_cast<std::size_t>(run_.machine.gpu.xcds), StreamReuse(run_.machine.gpu.l2_bytes));
+    caches.llc.emplace_back(run_.machine.gpu.llc_bytes);
+  }
+  return caches;
+}
+
+Missed Attention::begin(WorkgroupState& wg, std::uint32_t id, std::int32_t sharers, double now) {
+  const GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const Op& op = run_.schedule.ops[wg.pc];
   const MatmulShape& shape = run_.shapes[run_.inputs_of_op[wg.pc].shape];
-  if (gpu.l2_streams.empty()) {
-    gpu.l2_streams.assign(static_cast<std::size_t>(run_.machine.gpu.xcds),
-                          StreamReuse(run_.machine.gpu.l2_bytes));
-    gpu.llc_streams.emplace_back(run_.machine.gpu.llc_bytes);
-  }
-  if (id >= attends_.size()) attends_.resize(id + 1);
-  AttendState& state = attends_[id];
+  Caches& caches = caches_of(wg.rank);
+  if (id >= readers_.size()) readers_.resize(id + 1);
+  Reader& state = readers_[id];
   const double key_bytes = (shape.cost.a_bytes + shape.cost.b_bytes) / shape.k;
   StreamReuse::Piece piece;
   piece.stream = streams_[wg.pc];
@@ -33,17 +38,17 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
   const double pace = luck_.pace_of(wg);
   const auto expected_ns = [&](std::uint32_t misses) {  // the last duration, if the misses are equal
     if (goes_on && state.misses == misses) return state.ns_per_byte * bytes;
-    return work_ns(shape, sharers, misses, clock_factor(gpu, shape.dtype)) / pace;
+    return work_ns(shape, sharers, misses, Clock::factor(gpu, shape.dtype)) / pace;
   };
   piece.ns_per_byte = expected_ns(goes_on ? state.misses : 0) / bytes;
 
   const auto parts = [](double share) { return static_cast<std::uint32_t>(std::lround(share * kMissParts)); };
-  StreamReuse& l2 = gpu.l2_streams[static_cast<std::size_t>(wg.die)];
+  StreamReuse& l2 = caches.l2[static_cast<std::size_t>(wg.die)];
   const StreamReuse::Found found = l2.found(piece);
   const std::uint32_t missed_l2 = parts(1 - found.share);
   std::uint32_t missed_llc = missed_l2;
   const bool asks_llc = missed_l2 > 0 && run_.machine.gpu.llc_bytes > 0;
-  if (asks_llc) missed_llc = parts((1 - gpu.llc_streams.front().found(piece).share) * missed_l2 / kMissParts);
+  if (asks_llc) missed_llc = parts((1 - caches.llc.front().found(piece).share) * missed_l2 / kMissParts);
   const std::uint32_t misses = missed_l2 | missed_llc << kMissPartsBits;
   const double alone_ns = expected_ns(misses);
   // A reader does not overtake the readers whose lines it finds.
@@ -61,18 +66,18 @@ Missed Engine::look_up_streams(WorkgroupState& wg, std::uint32_t id, std::int32_
            pace * alone_ns / taken_ns};
   if (asks_llc) {
     piece.weight = piece.missed;
-    state.llc_reader = gpu.llc_streams.front().begin(piece);
+    state.llc_reader = caches.llc.front().begin(piece);
   }
   Missed missed;
   missed.bits = misses;
   missed.l2_bytes = bytes * missed_l2 / kMissParts + shape.cost.q_bytes;
   missed.llc_bytes = bytes * missed_llc / kMissParts + shape.cost.q_bytes;
-  count_streams(wg, op, shape, missed_l2, missed_llc);
+  count(wg, op, shape, missed_l2, missed_llc);
   return missed;
 }
 
-void Engine::count_streams(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
-                           std::uint32_t missed_l2, std::uint32_t missed_llc) {
+void Attention::count(const WorkgroupState& wg, const Op& op, const MatmulShape& shape,
+                      std::uint32_t missed_l2, std::uint32_t missed_llc) {
   const auto count = [&](std::int32_t buffer, double bytes) {
     CacheTraffic& traffic = run_.traffic.at(wg.rank, wg.die, buffer, op.kind);
     traffic.asked_bytes += bytes;
@@ -88,12 +93,12 @@ void Engine::count_streams(const WorkgroupState& wg, const Op& op, const MatmulS
   queries.hbm_read_bytes += shape.cost.q_bytes;
 }
 
-void Engine::leave_streams(const WorkgroupState& wg, std::uint32_t id, double now) {
-  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
+void Attention::end(const WorkgroupState& wg, std::uint32_t id, double now) {
+  Caches& caches = caches_of(wg.rank);
   const MatmulShape& shape = run_.shapes[run_.inputs_of_op[wg.pc].shape];
-  AttendState& state = attends_[id];
-  gpu.l2_streams[static_cast<std::size_t>(wg.die)].end(state.l2_reader, now);
-  if (state.llc_reader != kNobody) gpu.llc_streams.front().end(state.llc_reader, now);
+  Reader& state = readers_[id];
+  caches.l2[static_cast<std::size_t>(wg.die)].end(state.l2_reader, now);
+  if (state.llc_reader != kNobody) caches.llc.front().end(state.llc_reader, now);
   state.ns_per_byte = std::max(1e-12, (now - wg.op_start_ns) / (shape.cost.a_bytes + shape.cost.b_bytes));
 }
 

@@ -20,12 +20,12 @@
 //
 // A power limit other than the limit of the load clocks changes the budget of 1. The cube of the clock holds
 // down to the clock below which the voltage is constant (model/cost/matmul_power.hpp).
+#include "sim/engine_clock.hpp"
+
 #include <algorithm>
 #include <cmath>
 
-#include "model/core/error.hpp"
 #include "model/cost/matmul_power.hpp"
-#include "sim/engine.hpp"
 
 namespace tritax::engine {
 
@@ -33,16 +33,17 @@ namespace {
 constexpr int kBusyBins = 32;
 }  // namespace
 
-double Engine::clock_at(const GpuState& gpu, DType dtype, double power) const {
+double Clock::at_draw_ghz(const GpuState& gpu, DType dtype, double power) const {
   const double light = light_clock_ghz(run_.machine.gpu, dtype);
   double clock_ghz = power > 0 ? std::min(light, clock_of_draw_ghz(run_.machine.gpu, power)) : light;
   if (gpu.power.most_ghz > 0) clock_ghz = std::min(clock_ghz, gpu.power.most_ghz);
   return clock_ghz;
 }
 
-double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
+double Clock::find_factor(const GpuState& gpu, DType dtype) const {
   const MatrixRate& rate = run_.machine.gpu.rate(dtype);
-  if (run_.machine.gpu.knows_energies()) return clock_at(gpu, dtype, gpu.power.applied) / rate.load_clock_ghz;
+  if (run_.machine.gpu.knows_energies())
+    return at_draw_ghz(gpu, dtype, gpu.power.applied) / rate.load_clock_ghz;
   const double busy = static_cast<double>(std::max(1, gpu.power.busy_bin)) / kBusyBins;
   const double flat = run_.machine.gpu.flat_voltage_ghz / rate.load_clock_ghz;
   return std::min(clock_of_draw(busy / power_budget(run_.machine.gpu), flat),
@@ -50,28 +51,19 @@ double Engine::find_clock_factor(const GpuState& gpu, DType dtype) const {
 }
 
 // Highest possible clock from now on: misses may become fewer, the rest of the draw counts at its highest.
-double Engine::most_clock_factor(const GpuState& gpu, DType dtype) const {
-  if (!run_.machine.gpu.knows_energies()) return clock_factor(gpu, dtype);
-  return clock_at(gpu, dtype, gpu.power.most / (1 + kClockStep)) /
+double Clock::most_factor(const GpuState& gpu, DType dtype) const {
+  if (!run_.machine.gpu.knows_energies()) return factor(gpu, dtype);
+  return at_draw_ghz(gpu, dtype, gpu.power.most / (1 + kClockStep)) /
          run_.machine.gpu.rate(dtype).load_clock_ghz;
 }
 
-void Engine::find_clock_factors(GpuState& gpu) const {
+void Clock::find_factors(GpuState& gpu) const {
   for (const MatmulShape& shape : run_.shapes) {
-    gpu.clock_factors[static_cast<std::size_t>(shape.dtype)] = find_clock_factor(gpu, shape.dtype);
-  }
-  gpu.l2_can_fill = l2_can_fill(gpu);
-}
-
-void Engine::limit_clocks(std::span<const double> most_ghz) {
-  TRITAX_ASSERT(most_ghz.size() == static_cast<std::size_t>(run_.schedule.ranks), "a clock for every GPU");
-  for (std::size_t rank = 0; rank < run_.gpus.size(); ++rank) {
-    run_.gpus[rank].power.most_ghz = most_ghz[rank];
-    find_clock_factors(run_.gpus[rank]);
+    gpu.clock_factors[static_cast<std::size_t>(shape.dtype)] = find_factor(gpu, shape.dtype);
   }
 }
 
-void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes) {
+void Clock::begin_draw(WorkgroupState& wg, const MatmulShape& shape, double clk, double missed_bytes) {
   const Gpu& machine = run_.machine.gpu;
   if (!machine.knows_energies()) return;
   Power& power = run_.gpus[static_cast<std::size_t>(wg.rank)].power;
@@ -86,51 +78,46 @@ void Engine::begin_power(WorkgroupState& wg, const MatmulShape& shape, double cl
   power.missed_bytes += missed_bytes;
 }
 
-void Engine::end_power(const WorkgroupState& wg) {
+void Clock::end_draw(const WorkgroupState& wg) {
   Power& power = run_.gpus[static_cast<std::size_t>(wg.rank)].power;
   power.now -= wg.power;
   power.if_missed -= wg.power_if_missed;
 }
 
-void Engine::update_clock(std::int32_t rank) {
-  GpuState& gpu = run_.gpus[static_cast<std::size_t>(rank)];
+bool Clock::update(GpuState& gpu) {
   Power& power = gpu.power;
   if (!run_.machine.gpu.knows_energies()) {
     const std::int32_t cus = run_.machine.gpu.cu_count();
     const std::int32_t bin = (gpu.busy_matrix_cus * kBusyBins + cus - 1) / cus;
-    if (bin <= power.busy_bin) return;
+    if (bin <= power.busy_bin) return false;
     power.busy_bin = bin;
-    apply_clock(gpu);
-    return;
+    apply(gpu);
+    return true;
   }
   power.most = std::max(power.most, power.now);
   power.most_missed = std::max(power.most_missed, power.if_missed);
   const double wanted =
       power.most + power.most_missed * power.missed_bytes / std::max(1.0, power.asked_bytes);
-  if (std::abs(wanted - power.applied) <= kClockStep * power.applied) return;
+  if (std::abs(wanted - power.applied) <= kClockStep * power.applied) return false;
   power.applied = wanted;
-  apply_clock(gpu);
+  apply(gpu);
+  return true;
 }
 
 // The slowest clock of all matmul types, at most the boost clock.
-double Engine::slowest_clock_ghz(const GpuState& gpu) const {
+double Clock::slowest_ghz(const GpuState& gpu) const {
   double slowest_ghz = run_.machine.gpu.boost_clock_ghz;
   for (const MatmulShape& shape : run_.shapes) {
-    const double clock_ghz =
-        run_.machine.gpu.rate(shape.dtype).load_clock_ghz * clock_factor(gpu, shape.dtype);
+    const double clock_ghz = run_.machine.gpu.rate(shape.dtype).load_clock_ghz * factor(gpu, shape.dtype);
     slowest_ghz = std::min(slowest_ghz, clock_ghz);
   }
   return slowest_ghz;
 }
 
-void Engine::apply_clock(GpuState& gpu) {
-  find_clock_factors(gpu);
-  gpu.power.clock_ghz = slowest_clock_ghz(gpu);
+void Clock::apply(GpuState& gpu) {
+  find_factors(gpu);
+  gpu.power.clock_ghz = slowest_ghz(gpu);
   gpu.clock_share = std::min(1.0, gpu.power.clock_ghz / run_.machine.gpu.boost_clock_ghz);
-  for (const std::int32_t id : gpu.matmul_classes) {
-    const MatmulClass& c = matmul_class_[static_cast<std::size_t>(id)];
-    run_.fluid.set_cap(id, matmul_cap(c, gpu));
-  }
 }
 
 }  // namespace tritax::engine

@@ -1,28 +1,39 @@
 // Flags: signals in flight, waits that poll.
+#include "sim/engine_flags.hpp"
+
 #include <algorithm>
 #include <cmath>
 
-#include "sim/engine.hpp"
-
 namespace tritax::engine {
 
-// The counter on `rank` that an operation names.
-std::uint32_t Engine::flag_of(std::int32_t rank, const Op& op) const {
+// One dense table.
+Flags::Flags(Run& run) : run_(run) {
+  std::uint32_t flags = 0;
+  for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) {
+    for (const FlagArray& array : run_.schedule.flags) {
+      flag_base_.push_back(flags);
+      flags += static_cast<std::uint32_t>(array.count);
+    }
+  }
+  flags_.resize(flags);
+}
+
+std::uint32_t Flags::flag_of(std::int32_t rank, const Op& op) const {
   const std::size_t array = static_cast<std::size_t>(run_.home(rank)) * run_.schedule.flags.size() +
                             static_cast<std::size_t>(op.flag);
   return flag_base_[array] + static_cast<std::uint32_t>(op.index);
 }
 
 // Whether a signal is a release. A flag in the words of the data releases nothing.
-bool Engine::publishes(const WorkgroupState& wg, const Op& op) const {
+bool Flags::publishes(const WorkgroupState& wg, const Op& op) const {
   return !is_relaxed(op) && (op.rank == wg.rank || run_.moves.rates(wg.kernel).payload_share == 1);
 }
 
 // Time until the counter can be set: earlier stores and signals of the workgroup to peers must have arrived,
 // unless the signal is relaxed.
-double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
+double Flags::begin_signal(WorkgroupState& wg, const Op& op, double now) {
   if (run_.is_free(op)) return 0;
-  const FlagState& flag = flags_[flag_of(op.rank, op)];
+  const Flag& flag = flags_[flag_of(op.rank, op)];
   double cost = 0;
   if (publishes(wg, op)) {
     cost = run_.machine.gpu.release_ns;
@@ -39,26 +50,13 @@ double Engine::begin_signal(WorkgroupState& wg, const Op& op, double now) {
   return cost * run_.moves.rates(wg.kernel).time_factor;
 }
 
-// Raises the free signals that the workgroup has passed while its store was in flight.
-void Engine::raise_after_store(WorkgroupState& wg, double lost_ns, double now) {
-  Path path = wg.path;
-  charge_store(path, wg, lost_ns, now);
-  if (raises_passed(wg, path, now)) return;
-  for (std::uint32_t o = wg.store_op + 1; o < wg.pc; ++o) {
-    const Op& op = run_.schedule.ops[o];
-    if (op.kind != OpKind::signal || !run_.is_free(op)) continue;
-    run_.tell_finish(wg, o, now);
-    deliver_signal(wg, op, path, now);
-  }
-}
-
 // Sets the counter: on the same GPU at once, on a peer after the latency of the fabric.
-void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, double now) {
+void Flags::deliver(WorkgroupState& wg, const Op& op, const Path& path, double now) {
   const std::int32_t rank = wg.rank;
   Arrival arrival{flag_of(op.rank, op), op.value, -1, op.change, path};
   if (op.rank == rank) {
     arrival.from_die = wg.die;
-    raise_flag(arrival, now);
+    raise(arrival, now);
     return;
   }
   std::uint32_t slot = static_cast<std::uint32_t>(arrivals_.size());
@@ -80,14 +78,14 @@ void Engine::deliver_signal(WorkgroupState& wg, const Op& op, const Path& path, 
 }
 
 // Number of workgroups of the same kind on the compute unit of `wg`, itself included.
-std::int32_t& Engine::residents_of(const WorkgroupState& wg) {
+std::int32_t& Flags::residents_of(const WorkgroupState& wg) {
   const Kernel& kernel = run_.schedule.kernels[wg.kernel];
   GpuState& gpu = run_.gpus[kernel.rank];
   return gpu.cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
 }
 
 // If flags travel in the words of the data, the load that finds the flag is the load of the data.
-double Engine::poll_ns(const WorkgroupState& wg, const Op& op) const {
+double Flags::poll_ns(const WorkgroupState& wg, const Op& op) const {
   if (run_.is_free(op)) return 0;
   if (op.scope == Scope::system && run_.moves.rates(wg.kernel).payload_share < 1) return 0;
   const double poll_ns = op.protocol == LockProtocol::compare_and_swap ? run_.machine.gpu.poll_atomic_ns
@@ -95,15 +93,15 @@ double Engine::poll_ns(const WorkgroupState& wg, const Op& op) const {
   return poll_ns * run_.moves.rates(wg.kernel).time_factor;
 }
 
-bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
+void Flags::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
   const std::int32_t rank = wg.rank;
   GpuState& gpu = run_.gpus[rank];
-  FlagState& flag = flags_[flag_of(rank, op)];
+  Flag& flag = flags_[flag_of(rank, op)];
   if (flag.value >= op.value) {
     wg.op_part = &TimeAccount::memory_ns;
     wg.waiting = Waiting::time;
     run_.queue.push(now + poll_ns(wg, op), {EventKind::resume_workgroup, id});
-    return true;
+    return;
   }
   wg.waiting = Waiting::flag;
   wg.next_waiter = flag.first_waiter;
@@ -113,17 +111,22 @@ bool Engine::begin_wait(WorkgroupState& wg, std::uint32_t id, const Op& op, doub
   if (op.protocol == LockProtocol::compare_and_swap) {
     ++gpu.atomic_pollers[static_cast<std::size_t>(wg.die)];
   }
-  return true;
 }
 
-void Engine::raise_flag(const Arrival& arrival, double now) {
-  FlagState& flag = flags_[arrival.flag];
+void Flags::arrive(std::uint32_t id, double now) {
+  const Arrival arrival = arrivals_[id];
+  free_arrivals_.push_back(id);
+  raise(arrival, now);
+}
+
+void Flags::raise(const Arrival& arrival, double now) {
+  Flag& flag = flags_[arrival.flag];
   flag.value = (arrival.change == FlagChange::set ? 0 : flag.value) + arrival.value;
   wake_waiters(arrival.flag, arrival, now);
 }
 
-void Engine::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double now) {
-  FlagState& flag = flags_[flag_id];
+void Flags::wake_waiters(std::uint32_t flag_id, const Arrival& arrival, double now) {
+  Flag& flag = flags_[flag_id];
   std::uint32_t* link = &flag.first_waiter;
   while (*link != kNobody) {
     const std::uint32_t id = *link;

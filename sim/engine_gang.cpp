@@ -1,11 +1,11 @@
 // Kernels that start as a whole or not at all (Placement::gang), as after a cooperative launch. A gang
 // without room waits; kernels launched later go ahead of it.
-#include "sim/engine.hpp"
+#include "sim/engine_dispatch.hpp"
 
 namespace tritax::engine {
 
 // Sends all workgroups of a gang, or none.
-void Engine::start_gang(std::uint32_t k, double now) {
+void Dispatch::start_gang(std::uint32_t k, double now) {
   const Kernel& kernel = run_.schedule.kernels[k];
   KernelState& state = run_.kernels[k];
   if (state.to_send == 0) return;
@@ -27,9 +27,10 @@ void Engine::start_gang(std::uint32_t k, double now) {
 }
 
 // The same with given places: each workgroup is next on its compute unit, and has room.
-void Engine::start_gang_by_place(std::uint32_t k, double now) {
+void Dispatch::start_gang_by_place(std::uint32_t k, double now) {
   const KernelState& state = run_.kernels[k];
-  GpuState& gpu = run_.gpus[run_.schedule.kernels[k].rank];
+  const std::int32_t rank = run_.schedule.kernels[k].rank;
+  OfGpu& gpu = of_gpu(rank);
   std::uint32_t ready = 0;
   for (std::size_t cu = 0; cu < gpu.place_queues.size(); ++cu) {
     const PlaceQueue& queue = gpu.place_queues[cu];
@@ -40,7 +41,7 @@ void Engine::start_gang_by_place(std::uint32_t k, double now) {
     all.waves *= here;
     all.registers *= here;
     all.lds *= here;
-    if (here > 0 && !gpu.dispatcher.has_room(static_cast<std::int32_t>(cu), all)) return;
+    if (here > 0 && !run_.gpus[rank].dispatcher.has_room(static_cast<std::int32_t>(cu), all)) return;
     ready += static_cast<std::uint32_t>(here);
   }
   if (ready < state.to_send) return;

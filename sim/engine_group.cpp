@@ -34,12 +34,11 @@ void Engine::begin_group(std::uint32_t id, double now) {
   // All states first: a member may end at once, and its workgroup may go on.
   std::vector<std::uint32_t> members;
   for (std::uint32_t op = first; op < end; ++op) {
-    const std::uint32_t place = take_place(member.kernel, member.number);
+    const std::uint32_t place = dispatch_.take_place(member.kernel, member.number);
     run_.workgroups[place] = member;
     run_.workgroups[place].pc = op;
     run_.workgroups[place].end = op + 1;
     run_.senders[place] = {.signals_known_ns = known_ns, .path = {}};
-    if (!draws_.empty()) draws_[place] = {};
     members.push_back(place);
   }
   for (const std::uint32_t place : members) step(place, now);
@@ -57,8 +56,7 @@ void Engine::end_member(std::uint32_t id, double now) {
   double& known_ns = run_.sender_of(wg).signals_known_ns;
   known_ns = std::max(known_ns, run_.sender_of(member).signals_known_ns);
   wg.path = member.path;
-  member.kernel = kNobody;
-  free_places_.push_back(id);
+  dispatch_.give_back(id);
   if (--wg.running > 0) return;
   wg.waiting = Waiting::nothing;
   step(owner, now);

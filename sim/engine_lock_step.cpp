@@ -19,11 +19,11 @@
 // drift away from the units they share operands with (h100-1-port-stamps.csv); and every third pair of a
 // cluster shares a port, in the order in which a grid fills it, where the model has neighbouring pairs
 // (h100-2-link-shares.csv). docs/development/mechanisms.md has the effects.
+#include "sim/engine_lock_step.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-
-#include "sim/engine_lock_step.hpp"
 
 namespace tritax::engine {
 
@@ -33,7 +33,8 @@ constexpr double kCatchUp = 0.015;  // share of the time of a matmul behind one 
 }  // namespace
 
 // Distributes compute units over the ports evenly, in pairs.
-LockStep::LockStep(Run& run, const Luck& luck) : run_(run), luck_(luck) {
+LockStep::LockStep(Run& run, const Luck& luck)
+    : run_(run), luck_(luck), gpus_(static_cast<std::size_t>(run.simulated_ranks)) {
   const Gpu& gpu = run_.machine.gpu;
   const bool any = std::any_of(run_.profiles.begin(), run_.profiles.end(), [&](KernelProfile profile) {
     return tritax::coalesces(gpu, run_.costs[profile]);
@@ -60,7 +61,7 @@ Coalesced LockStep::coalesce(WorkgroupState& wg, std::uint32_t id, const MatmulI
   if (!coalesces(wg)) return {0, luck_.spread_of(wg, wg.pc)};
   const KernelCosts& costs = run_.costs_of(wg);
   run_.sender_of(wg).follows = kNobody;
-  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
+  OfGpu& gpu = of_gpu(wg);
   const std::uint32_t slabs = std::max(inputs.a_slab, inputs.b_slab) + 1;
   if (slabs > gpu.fetched_ns.size()) {
     gpu.fetched_ns.resize(slabs, -1e300);
@@ -156,7 +157,7 @@ bool LockStep::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
   if (!coalesces(wg)) return false;
   SenderState& sender = run_.sender_of(wg);
   if (sender.follows == kNobody) return false;
-  Readers& readers = run_.gpus[static_cast<std::size_t>(wg.rank)].readers[sender.follows];
+  Readers& readers = of_gpu(wg).readers[sender.follows];
   sender.follows = kNobody;
   if (!readers.running || readers.leader_start_ns != sender.leader_start_ns) return false;
   wg.next_waiter = readers.first_waiter;
@@ -168,7 +169,7 @@ bool LockStep::awaits_leader(WorkgroupState& wg, std::uint32_t id) {
 // The running matmul has all its bytes, and so have its followers.
 void LockStep::release_followers(const WorkgroupState& wg, std::uint32_t id, double now) {
   if (!coalesces(wg)) return;
-  GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
+  OfGpu& gpu = of_gpu(wg);
   const MatmulInputs& inputs = run_.inputs_of_op[wg.pc];
   for (const std::uint32_t slab : {inputs.a_slab, inputs.b_slab}) {
     Readers& readers = gpu.readers[readers_of(wg, slab)];

@@ -1,10 +1,10 @@
 // Cache hits of a region that overlaps others in part; see region_cells.hpp. A record per cell replaces the
 // record per tile.
-#include "sim/engine.hpp"
+#include "sim/engine_tiles.hpp"
 
 namespace tritax::engine {
 
-std::vector<TileRecord>& Engine::cells_of(std::int32_t rank, std::int32_t buffer) {
+std::vector<TileRecord>& TileRecords::cells_of(std::int32_t rank, std::int32_t buffer) {
   auto& table = records_[static_cast<std::size_t>(rank) * run_.schedule.buffers.size() +
                          static_cast<std::size_t>(buffer)];
   if (table.empty()) table.resize(region_cells_.count(rank, buffer));
@@ -13,8 +13,8 @@ std::vector<TileRecord>& Engine::cells_of(std::int32_t rank, std::int32_t buffer
 
 // A region comes from several memories at once: its first bytes arrive after the mean latency of these
 // memories. It counts as a re-read if most of it has been written before.
-void Engine::read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rect, DataPath& path,
-                        double now) {
+void TileRecords::read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rect, DataPath& path,
+                             double now) {
   const std::int32_t rank = wg.rank;
   std::vector<TileRecord>& records = cells_of(rank, buffer);
   const TileRecord none;
@@ -43,7 +43,7 @@ void Engine::read_cells(WorkgroupState& wg, std::int32_t buffer, const Rect& rec
   path.mixed = bytes_read(path.source) < path.bytes;
 }
 
-double Engine::mixed_latency_ns(const DataPath& path) const {
+double TileRecords::mixed_latency_ns(const DataPath& path) const {
   double sum = 0;
   for (const Level level : {Level::chip, Level::l2, Level::llc, Level::hbm}) {
     sum += bytes_read(level) * latency_of(level);
@@ -51,15 +51,8 @@ double Engine::mixed_latency_ns(const DataPath& path) const {
   return sum / path.bytes;
 }
 
-void Engine::count_cells(CacheTraffic& read) const {
-  read.asked_bytes += bytes_read(Level::l2) + bytes_read(Level::llc) + bytes_read(Level::hbm);
-  read.l2_hit_bytes += bytes_read(Level::l2);
-  read.llc_hit_bytes += bytes_read(Level::llc);
-  read.hbm_read_bytes += bytes_read(Level::hbm);
-}
-
 // Notes the running store, which the caches have taken, cell by cell.
-void Engine::note_cells_written(const WorkgroupState& wg, double now) {
+void TileRecords::note_cells_written(const WorkgroupState& wg, double now) {
   const Op& op = run_.schedule.ops[wg.store_op];
   if (!region_cells_.has(op.buffer)) return;
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
@@ -77,7 +70,7 @@ void Engine::note_cells_written(const WorkgroupState& wg, double now) {
 }
 
 // Notes a write by a copy engine, behind the L2s.
-void Engine::note_cells_copied(const Op& op, const Path& path, double now) {
+void TileRecords::note_cells_copied(const Op& op, const Path& path, double now) {
   const std::int32_t rank = run_.home(op.rank);
   const double llc_mark = run_.gpus[static_cast<std::size_t>(rank)].llc.mark(now);
   const auto writer = static_cast<std::uint32_t>(write_paths_.size());

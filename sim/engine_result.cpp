@@ -10,6 +10,28 @@
 
 namespace tritax::engine {
 
+namespace {
+
+// Copies the results of simulated ranks to the ranks that are alike.
+void copy_to_alike(const Run& run, SimulationResult& out) {
+  const std::int32_t times = run.schedule.ranks / run.simulated_ranks;
+  const std::size_t rows = out.caches.size();
+  for (std::int32_t rank = run.simulated_ranks; rank < run.schedule.ranks; ++rank) {
+    out.ranks.push_back(out.ranks[static_cast<std::size_t>(run.home(rank))]);
+  }
+  for (std::int32_t i = 1; i < times; ++i) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      CacheRow& copy = out.caches.emplace_back(out.caches[row]);
+      copy.rank += i * run.simulated_ranks;
+    }
+  }
+  out.tile_operations *= static_cast<std::uint64_t>(times);
+  out.matrix_flops *= times;
+  out.hbm_bytes *= times;
+}
+
+}  // namespace
+
 void Engine::report_stall(double now) const {
   std::string text = fmt::format("the simulation stalled at {:.3f} us; nothing can continue:", now / 1000);
   int listed = 0;
@@ -32,11 +54,10 @@ void Engine::report_stall(double now) const {
       continue;
     }
     const Op& op = run_.schedule.ops[wg.pc];
-    const FlagState& flag = flags_[flag_of(wg.rank, op)];
     text += fmt::format("\n  {} waits for flag '{}'[{}] >= {}, which is {}",
                         describe_op(run_.schedule, wg.kernel, wg.number, wg.pc - first),
                         run_.schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index, op.value,
-                        flag.value);
+                        flags_.value_of(flags_.flag_of(wg.rank, op)));
   }
   for (std::size_t k = 0; k < run_.kernels.size() && listed < 14; ++k) {
     const std::size_t total = run_.schedule.kernels[k].workgroups.size();
@@ -46,15 +67,10 @@ void Engine::report_stall(double now) const {
       text += fmt::format(
           "\n  kernel '{}' rank {}: {} of {} workgroups wait for {}", run_.schedule.kernels[k].name,
           run_.schedule.kernels[k].rank, to_send, total,
-          is_gang(static_cast<std::uint32_t>(k)) ? "room for all of them" : "a free compute unit");
+          run_.is_gang(static_cast<std::uint32_t>(k)) ? "room for all of them" : "a free compute unit");
     }
   }
-  for (std::size_t rank = 0; rank < hosts_.size() && listed < 20; ++rank) {
-    if (hosts_[rank].wait == HostWait::done) continue;
-    ++listed;
-    text += fmt::format("\n  host of rank {} waits in operation {} ({})", rank, hosts_[rank].pc,
-                        name_of(run_.schedule.host[rank][hosts_[rank].pc].kind));
-  }
+  hosts_.list_waiting(text, listed, 20);
   throw UserError(text);
 }
 
@@ -62,16 +78,12 @@ SimulationResult Engine::result(double now) {
   SimulationResult out = run_.totals;
   out.makespan_ns = run_.totals.gave_up ? now : 0;
   out.kernels_ns = first_start_ns_ < 0 ? 0 : last_end_ns_ - first_start_ns_;
-  for (const HostState& host : hosts_) {
-    // A host that does not synchronise ends before its kernels.
-    const Path* last = &host.path;
-    for (const StreamState& stream : host.streams) {
-      if (later(stream.last_end.time_ns, last->time_ns)) last = &stream.last_end;
-    }
+  for (std::int32_t r = 0; r < run_.simulated_ranks; ++r) {
+    const Path last = hosts_.last_path(r);
     RankResult rank;
-    rank.account = last->account;
-    rank.makespan_ns = last->time_ns;
-    const GpuState& gpu = run_.gpus[out.ranks.size()];
+    rank.account = last.account;
+    rank.makespan_ns = last.time_ns;
+    const GpuState& gpu = run_.gpus[static_cast<std::size_t>(r)];
     rank.kernels_ns = gpu.first_start_ns < 0 ? 0 : std::max(0.0, gpu.last_end_ns - gpu.first_start_ns);
     rank.cu_busy_ns = gpu.cu_busy_ns;
     // In a run that gave up, some compute units are still busy.
@@ -79,20 +91,12 @@ SimulationResult Engine::result(double now) {
     rank.matrix_clock_ghz = gpu.power.clock_ghz;
     rank.matrix_work = gpu.power.work;
     out.ranks.push_back(rank);
-    if (!run_.totals.gave_up && !later(out.makespan_ns, last->time_ns)) {
-      out.makespan_ns = std::max(out.makespan_ns, last->time_ns);
-      out.account = last->account;
+    if (!run_.totals.gave_up && !later(out.makespan_ns, last.time_ns)) {
+      out.makespan_ns = std::max(out.makespan_ns, last.time_ns);
+      out.account = last.account;
     }
   }
-  out.link_bytes.assign(run_.topology.edges.size(), 0.0);
-  for (std::int32_t from = 0; from < run_.schedule.ranks; ++from) {
-    for (std::int32_t to = 0; to < run_.schedule.ranks; ++to) {
-      for (const int edge :
-           run_.topology.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {
-        out.link_bytes[static_cast<std::size_t>(edge)] += sent_bytes(from, to);
-      }
-    }
-  }
+  out.link_bytes = resources_.link_bytes();
   for (const GpuState& gpu : run_.gpus) out.hbm_bytes += run_.fluid.carried(gpu.hbm, now);
   out.caches = run_.traffic.rows();
   CacheTraffic operands;
@@ -104,26 +108,8 @@ SimulationResult Engine::result(double now) {
   out.llc_hit_fraction =
       run_.machine.gpu.llc_bytes > 0 && missed_l2 > 0 ? 1 - operands.hbm_read_bytes / missed_l2 : 0;
   out.simulated_ranks = run_.simulated_ranks;
-  if (run_.simulated_ranks < run_.schedule.ranks) copy_to_alike(out);
+  if (run_.simulated_ranks < run_.schedule.ranks) copy_to_alike(run_, out);
   return out;
-}
-
-// Copies the results of simulated ranks to the ranks that are alike.
-void Engine::copy_to_alike(SimulationResult& out) const {
-  const std::int32_t times = run_.schedule.ranks / run_.simulated_ranks;
-  const std::size_t rows = out.caches.size();
-  for (std::int32_t rank = run_.simulated_ranks; rank < run_.schedule.ranks; ++rank) {
-    out.ranks.push_back(out.ranks[static_cast<std::size_t>(run_.home(rank))]);
-  }
-  for (std::int32_t i = 1; i < times; ++i) {
-    for (std::size_t row = 0; row < rows; ++row) {
-      CacheRow& copy = out.caches.emplace_back(out.caches[row]);
-      copy.rank += i * run_.simulated_ranks;
-    }
-  }
-  out.tile_operations *= static_cast<std::uint64_t>(times);
-  out.matrix_flops *= times;
-  out.hbm_bytes *= times;
 }
 
 }  // namespace tritax::engine

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/schedule/op_traits.hpp"
+#include "model/schedule/operations.hpp"
 #include "model/schedule/relax.hpp"
 
 namespace tritax::engine {
@@ -47,7 +49,6 @@ GpuState::GpuState(const Gpu& gpu)
       l2(static_cast<std::size_t>(gpu.xcds),
          ReuseCache(gpu.l2_bytes, gpu.llc_bytes > 0 ? gpu.llc_gb_per_s : gpu.hbm_gb_per_s)),
       atomic_pollers(static_cast<std::size_t>(gpu.xcds), 0),
-      dispatch_free_ns(static_cast<std::size_t>(gpu.xcds), 0.0),
       cus(static_cast<std::size_t>(gpu.cu_count())) {}
 
 void Run::start_over(WorkgroupState& wg, std::uint32_t k, std::uint32_t number) const {
@@ -74,6 +75,26 @@ std::uint32_t Run::begin_of_program(const WorkgroupState& wg, std::uint32_t op) 
   const Workgroup& own = kernel.workgroups[wg.number];
   if (op - own.first_op < own.op_count) return own.first_op;
   return kernel.items[static_cast<std::size_t>(item_of(kernel, op))].first_op;
+}
+
+// Whether an operation is a lone copy: it reads own memory, and no copy is right before it that it could
+// overlap.
+bool Run::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const Move& move) const {
+  if (!move.copies_own()) return false;
+  const std::uint32_t first = begin_of_program(wg, op_index);
+  const auto stands_for_order = [&](const Op& op) {
+    return (op.kind == OpKind::signal || op.kind == OpKind::wait) && is_free(op);
+  };
+  std::uint32_t before = op_index;
+  while (before > first && stands_for_order(schedule.ops[before - 1])) --before;
+  return before == first || schedule.ops[before - 1].kind != OpKind::copy;
+}
+
+// Whether an operation continues the search of the load right before it.
+bool Run::is_next_probe(const WorkgroupState& wg, std::uint32_t op_index) const {
+  const Op& op = schedule.ops[op_index];
+  if (op.kind != OpKind::load || op_index == begin_of_program(wg, op_index)) return false;
+  return goes_on_search(schedule.ops[op_index - 1], op);
 }
 
 OpPlace Run::place_of(const WorkgroupState& wg, std::uint32_t op) const {

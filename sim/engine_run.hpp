@@ -34,6 +34,8 @@ struct Run {
   const GpuState& gpu_of(std::int32_t rank) const { return gpus[static_cast<std::size_t>(home(rank))]; }
   SenderState& sender_of(const WorkgroupState& wg) { return senders[&wg - workgroups.data()]; }
   const SenderState& sender_of(const WorkgroupState& wg) const { return senders[&wg - workgroups.data()]; }
+  // Whether a kernel starts as a whole or not at all.
+  bool is_gang(std::uint32_t kernel) const { return schedule.kernels[kernel].placement == Placement::gang; }
   // Whether a signal or wait is on a free flag: it only stands for order and costs nothing.
   bool is_free(const Op& op) const { return op.flag == free_flag; }
 
@@ -42,6 +44,16 @@ struct Run {
   void start_over(WorkgroupState& wg, std::uint32_t kernel, std::uint32_t number) const;
   // The first operation of the workgroup or item that `op` belongs to.
   std::uint32_t begin_of_program(const WorkgroupState& wg, std::uint32_t op) const;
+
+  bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const Move& move) const;
+  bool is_next_probe(const WorkgroupState& wg, std::uint32_t op) const;
+
+  // Between two events of a workgroup come events of thousands of other workgroups: without this prefetch the
+  // state of the workgroup is in no cache at the end of its operation.
+  void prefetch(std::uint32_t wg) const {
+    const char* state = reinterpret_cast<const char*>(&workgroups[wg]);
+    for (std::size_t at = 0; at < sizeof(WorkgroupState); at += 64) __builtin_prefetch(state + at, 1);
+  }
 
   OpPlace place_of(const WorkgroupState& wg, std::uint32_t op) const;
   void tell_start(const WorkgroupState& wg, double now) const {

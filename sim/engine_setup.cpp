@@ -1,41 +1,10 @@
-// Preparation of an engine before the run: resources, and tables of the schedule.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
-#include <numeric>
-#include <tuple>
-
+// Preparation of an engine before the run.
 #include "model/core/error.hpp"
-#include "model/cost/attend_cost.hpp"
-#include "model/cost/kernel_rates.hpp"
-#include "model/cost/matmul_power.hpp"
-#include "model/schedule/harness.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
-#include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
 
 namespace tritax::engine {
-
-namespace {
-std::size_t workgroups_of(const Schedule& schedule) {
-  std::size_t workgroups = 0;
-  for (const Kernel& kernel : schedule.kernels) workgroups += kernel.workgroups.size();
-  return workgroups;
-}
-}  // namespace
-
-TileGrid grid_of(const Buffer& buffer) {
-  TileGrid grid;
-  grid.tile_rows = std::max(1, buffer.tile_rows);
-  grid.tile_cols = std::max(1, buffer.tile_cols);
-  grid.rows = (buffer.rows + grid.tile_rows - 1) / grid.tile_rows;
-  grid.columns = (buffer.cols + grid.tile_cols - 1) / grid.tile_cols;
-  return grid;
-}
 
 Engine::Engine(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                std::span<const Placed> places, const Alike& alike)
@@ -43,332 +12,67 @@ Engine::Engine(const Schedule& schedule, const Machine& machine, const Simulatio
       luck_(run_),
       lock_step_(run_, luck_),
       write_back_(run_),
-      counters_(options.link_counters ? dynamic_cast<CounterObserver*>(options.observer) : nullptr),
-      host_costs_(machine.host),
-      crowding_(machine.fabric.store_idle_share),
-      sparse_costs_(schedule, machine.gpu),
-      region_cells_(schedule.buffers),
-      placed_(!places.empty()) {
-  if (options.counterfactual.free_launches) {
-    host_costs_ = {};
-    host_costs_.barrier_ns = machine.host.barrier_ns;
-    host_costs_.launch_turn_ns = machine.host.launch_turn_ns;  // see turn_to_launch()
-  }
-  if (!schedule.one_process) host_costs_.launch_turn_ns = 0;
-  copy_engines_ = machine.copy_engine;
-  latencies_ns_ = {0, run_.machine.gpu.l2_latency_ns, run_.machine.gpu.llc_latency_ns,
-                   run_.machine.gpu.hbm_latency_ns};
-  find_busy_copies();
-  add_resources();
-  index_schedule();
-  find_cold_code();
-  index_places(places);
-  for (GpuState& gpu : run_.gpus) find_clock_factors(gpu);
+      resources_(run_),
+      dispatch_(run_, places),
+      crowds_(run_, resources_),
+      tiles_(run_),
+      classes_(run_.fluid),
+      traffic_(run_, resources_, crowds_, tiles_, write_back_, classes_),
+      clock_(run_),
+      matmul_classes_(run_, resources_, write_back_, clock_, classes_),
+      attention_(run_, luck_),
+      operands_(run_, write_back_),
+      counters_(run_, clock_, traffic_),
+      copies_(run_, traffic_, tiles_, counters_),
+      streams_(run_, copies_),
+      hosts_(run_, streams_, copies_),
+      flags_(run_),
+      queues_(run_, flags_),
+      outlook_(run_, {luck_, lock_step_, flags_, streams_, hosts_, clock_}),
+      sparse_products_(run_, resources_, classes_, outlook_, counters_),
+      held_loads_(run_),
+      transfers_(run_, {luck_, lock_step_, traffic_, tiles_, crowds_, held_loads_, outlook_, counters_}),
+      sender_(run_, flags_, transfers_, held_loads_),
+      matmuls_(run_, {lock_step_, clock_, matmul_classes_, operands_, attention_, held_loads_, outlook_,
+                      counters_}) {
+  index_programs();
+  write_back_.find_what_stays();
+  if (run_.options.give_up_after_ns > 0) outlook_.index();
+  for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) find_clock(rank);
 }
 
-// A resource whose rate depends on the profile of a kernel has the highest of these rates; a byte of a slower
-// profile counts for more.
-void Engine::find_shares() {
-  const auto stores = [&](KernelProfile profile) -> const LinkRates& {
-    return run_.moves.links(profile, Traffic::stores);
-  };
-  double egress_gb_per_s = 0, ingress_gb_per_s = 0;
-  for (const KernelProfile profile : run_.profiles) {
-    egress_gb_per_s = std::max(egress_gb_per_s, stores(profile).egress_gb_per_s);
-    ingress_gb_per_s = std::max(ingress_gb_per_s, stores(profile).ingress_gb_per_s);
-    l2_gb_per_s_ = std::max(l2_gb_per_s_, l2_gb_per_s(run_.machine.gpu, run_.costs[profile]));
-  }
-  const auto share = [](double most, double own) { return own > 0 ? most / own : 1; };
-  constexpr auto port = static_cast<std::size_t>(Ports::store);
-  for (const KernelProfile profile : run_.profiles) {
-    Shares& shares = shares_[static_cast<std::size_t>(profile)];
-    shares.l2 = share(l2_gb_per_s_, l2_gb_per_s(run_.machine.gpu, run_.costs[profile]));
-    shares.egress[port] = share(egress_gb_per_s, stores(profile).egress_gb_per_s);
-    shares.ingress[port] = share(ingress_gb_per_s, stores(profile).ingress_gb_per_s);
-  }
-}
-
-void Engine::add_resources() {
-  const Gpu& gpu = run_.machine.gpu;
-  const auto wire = [&](double capacity) { return run_.fluid.add_resource(capacity, true); };
-  const auto memory = [&](double capacity) { return run_.fluid.add_resource(capacity); };
-  const auto raw_sum = [&](auto edges) {
-    double sum = 0;
-    for (auto [edge, end] = edges; edge != end; ++edge) sum += run_.topology.graph[*edge].raw_gb_per_s;
-    return sum;
-  };
-  find_shares();
-  // A port that its links cannot fill limits nothing.
-  const auto port = [&](Ports ports, double LinkRates::*rate, double raw_gb_per_s) {
-    bool limits = false;
-    double most = 0;
-    for (const KernelProfile profile : run_.profiles) {
-      for (const LinkRates& links : run_.moves.links(profile)) {
-        if (links.ports != ports) continue;
-        limits |= raw_gb_per_s * links.efficiency > links.*rate;
-        most = std::max(most, links.*rate);
-      }
-    }
-    return limits ? wire(most) : FluidNetwork::kNone;
-  };
-  add_links();
-  sent_bytes_.assign(
-      static_cast<std::size_t>(run_.simulated_ranks) * static_cast<std::size_t>(run_.schedule.ranks), 0.0);
+void Engine::limit_clocks(std::span<const double> most_ghz) {
+  TRITAX_ASSERT(most_ghz.size() == static_cast<std::size_t>(run_.schedule.ranks), "a clock for every GPU");
   for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) {
-    GpuState state(gpu);
-    state.dirty_bytes =
-        std::min(run_.options.written_before_bytes, gpu.dirty_share * write_back_.cache_bytes());
-    state.hbm = memory(gpu.hbm_gb_per_s);
-    state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
-    if (gpu.atomic_gb_per_s > 0) state.atomic_units = memory(gpu.atomic_gb_per_s);
-    for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(l2_gb_per_s_));
-    const auto vertex = static_cast<std::size_t>(rank);
-    const double out = raw_sum(boost::out_edges(vertex, run_.topology.graph));
-    const double in = raw_sum(boost::in_edges(vertex, run_.topology.graph));
-    state.egress.fill(FluidNetwork::kNone);
-    state.ingress.fill(FluidNetwork::kNone);
-    for (const Ports ports : {Ports::store, Ports::load}) {
-      state.egress[static_cast<std::size_t>(ports)] = port(ports, &LinkRates::egress_gb_per_s, out);
-      state.ingress[static_cast<std::size_t>(ports)] = port(ports, &LinkRates::ingress_gb_per_s, in);
-    }
-    run_.gpus.push_back(std::move(state));
+    run_.gpus[static_cast<std::size_t>(rank)].power.most_ghz = most_ghz[static_cast<std::size_t>(rank)];
+    find_clock(rank);
   }
 }
 
-// Alike links share the first of them, with the share of its rate that the simulated ranks have.
-void Engine::add_links() {
-  for (const TopologyEdge& edge : run_.topology.edges) {
-    AlikeLink like{edge.index, 1};
-    if (run_.alike.links != nullptr) like = (*run_.alike.links)[static_cast<std::size_t>(edge.index)];
-    link_resource_.push_back(like.first < edge.index
-                                 ? link_resource_[static_cast<std::size_t>(like.first)]
-                                 : run_.fluid.add_resource(like.share * edge.raw_gb_per_s, true));
-  }
-  copies_on_link_.assign(run_.topology.edges.size(), 0);
+// The clock of a GPU before its first matmul.
+void Engine::find_clock(std::int32_t rank) {
+  clock_.find_factors(run_.gpus[static_cast<std::size_t>(rank)]);
+  matmul_classes_.follow_clock(rank);
 }
 
-void Engine::index_schedule() {
-  const std::size_t ranks = static_cast<std::size_t>(run_.simulated_ranks);
-  // Flags: one dense table.
-  std::uint32_t flags = 0;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    for (const FlagArray& array : run_.schedule.flags) {
-      flag_base_.push_back(flags);
-      flags += static_cast<std::uint32_t>(array.count);
-    }
-  }
-  flags_.resize(flags);
-  records_.resize(ranks * run_.schedule.buffers.size());
-  for (const Buffer& buffer : run_.schedule.buffers) tile_grid_.push_back(grid_of(buffer));
-  by_tile_.assign(run_.schedule.buffers.size(), 0);
-
-  for (const Op& op : run_.schedule.transfers) by_tile_[static_cast<std::size_t>(op.src_buffer)] = 1;
-  hosts_.resize(ranks);
-  harness_barriers_ = harness_barriers(run_.schedule);
-  launches_free_ns_.assign(
-      static_cast<std::size_t>((run_.schedule.ranks - 1) / run_.machine.gpus_per_node + 1), 0.0);
-  run_.kernels.resize(run_.schedule.kernels.size());
-  SlabIds slab_ids;
-  run_.inputs_of_op.resize(run_.schedule.ops.size());
-  std::uint32_t first_workgroup = 0;
-  const std::size_t members = run_.most_together > 1 ? run_.most_together : 0;
-  run_.workgroups.reserve(workgroups_of(run_.schedule) * (1 + members));
-  run_.senders.reserve(workgroups_of(run_.schedule) * (1 + members));
-  sent_.reserve(workgroups_of(run_.schedule));
+// Visits the operations of all kernels once.
+void Engine::index_programs() {
+  OperandIndex operands(run_, operands_, attention_);
   for (std::uint32_t k = 0; k < run_.schedule.kernels.size(); ++k) {
     const Kernel& kernel = run_.schedule.kernels[k];
-    KernelState& state = run_.kernels[k];
-    state.first_workgroup = first_workgroup;
-    first_workgroup += static_cast<std::uint32_t>(kernel.workgroups.size());
-    state.remaining = static_cast<std::uint32_t>(kernel.workgroups.size());
-    state.to_send = state.remaining;
-    state.has_sender = has_sender(run_.schedule, kernel, run_.machine.gpu);
-    number_workgroups_of_dies(kernel, state);
-    index_reads(k, slab_ids);
-    if (kernel.workgroups.empty()) continue;
-    state.demand = run_.gpus[0].dispatcher.demand_of(kernel);
-    if (!run_.gpus[0].dispatcher.fits(state.demand)) {
-      throw UserError(fmt::format(
-          "kernel '{}' rank {}: a workgroup of {} threads x {} registers and {} bytes of LDS "
-          "does not fit a compute unit of {}",
-          kernel.name, kernel.rank, kernel.resources.threads, kernel.resources.registers_per_thread,
-          kernel.resources.lds_bytes, run_.machine.gpu.name));
-    }
-  }
-  slab_overlaps_.finish();
-  region_cells_.finish(run_.schedule, run_.simulated_ranks);
-  for (std::size_t b = 0; b < by_tile_.size(); ++b) {
-    if (region_cells_.has(static_cast<std::int32_t>(b))) by_tile_[b] = 0;
-  }
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    std::int32_t streams = 1;
-    std::int32_t events = 0;
-    for (const HostOp& op : run_.schedule.host[rank]) {
-      streams = std::max(streams, op.stream + 1);
-      events = std::max(events, op.event + 1);
-    }
-    hosts_[rank].last_record.assign(static_cast<std::size_t>(events), kNobody);
-    for (const Graph& graph : run_.schedule.graphs) {
-      for (const GraphNode& node : graph) streams = std::max(streams, node.stream + 1);
-    }
-    hosts_[rank].streams.resize(static_cast<std::size_t>(streams));
-    run_.queue.push(0, {EventKind::host_step, static_cast<std::uint32_t>(rank)});
-  }
-  index_copy_engines();
-  write_back_.find_what_stays();
-  if (run_.options.give_up_after_ns > 0) index_outlook();
-}
-
-void Engine::index_places(std::span<const Placed> places) {
-  if (!placed_) return;
-  TRITAX_ASSERT(places.size() == workgroups_of(run_.schedule), "every workgroup has one place");
-  for (GpuState& gpu : run_.gpus)
-    gpu.place_queues.resize(static_cast<std::size_t>(run_.machine.gpu.cu_count()));
-  for (const Placed& place : places) {
-    GpuState& gpu = run_.gpus[run_.schedule.kernels[place.kernel].rank];
-    gpu.place_queues[static_cast<std::size_t>(place.cu)].workgroups.push_back(place);
-  }
-}
-
-// Queries stay in registers from one attend to the next of the same tile.
-Engine::AttendForm Engine::form_of(const Op& op, const Op* before) {
-  if (op.kind != OpKind::attend) return AttendForm::none;
-  const bool same = before != nullptr && before->kind == OpKind::attend && before->buffer == op.buffer &&
-                    before->rect.row == op.rect.row && before->rect.col == op.rect.col;
-  return same ? AttendForm::goes_on : AttendForm::begins;
-}
-
-// Indexes the operands of the operations of a kernel, and finds matmuls of equal cost.
-void Engine::index_reads(std::uint32_t k, SlabIds& slab_ids) {
-  const Kernel& kernel = run_.schedule.kernels[k];
-  using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, AttendForm>;
-  std::map<ShapeKey, std::uint32_t> shape_ids;
-  ShapeKey last_key;  // most kernels have one shape
-  std::uint32_t last_shape = 0;
-  const Op* before = nullptr;  // of the same program
-  const auto slab = [&](std::int32_t buffer, std::int32_t origin, std::int32_t size, const Op& op) {
-    const auto id = static_cast<std::uint32_t>(slab_ids.size());
-    const SlabKey key{SlabOverlaps::band_of(buffer, origin),
-                      static_cast<std::uint64_t>(op.k_begin) << 32 | static_cast<std::uint32_t>(op.k_end),
-                      size};
-    const auto [entry, added] = slab_ids.emplace(key, id);
-    if (added && op.kind == OpKind::matmul) {
-      const Buffer& operand = run_.schedule.buffers[static_cast<std::size_t>(buffer)];
-      slab_overlaps_.add(id, key.where, size, op.k_begin, op.k_end,
-                         bytes_of(operand, {0, 0, size, op.k_end - op.k_begin}));
-    }
-    return entry->second;
-  };
-  for (std::size_t p = 0; p < program_count(kernel); ++p) {
-    const Workgroup& wg = program_of(kernel, p);
-    before = nullptr;
-    for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; before = &run_.schedule.ops[o++]) {
-      const Op& op = run_.schedule.ops[o];
-      if (!multiplies(op.kind)) {
-        for_each_read(op, kernel.rank,
-                      [&](const Region& read) { by_tile_[static_cast<std::size_t>(read.buffer)] = 1; });
-        region_cells_.see(op, kernel.rank);
-        continue;
+    operands.begin_kernel(k);
+    for (std::size_t p = 0; p < program_count(kernel); ++p) {
+      const Workgroup& wg = program_of(kernel, p);
+      operands.begin_program();
+      for (std::uint32_t o = wg.first_op; o < wg.first_op + wg.op_count; ++o) {
+        const Op& op = run_.schedule.ops[o];
+        operands.see(op, o);
+        if (!multiplies(op.kind)) tiles_.see(op, kernel.rank);
       }
-      MatmulInputs& inputs = run_.inputs_of_op[o];
-      const bool attends = op.kind == OpKind::attend;
-      inputs.a_slab = attends ? slab(op.src_buffer, op.src_col, op.rect.cols, op)
-                              : slab(op.src_buffer, op.rect.row, op.rect.rows, op);
-      inputs.b_slab = slab(op.b_buffer, attends ? op.src_col : op.rect.col, op.rect.cols, op);
-      if (attends) {
-        streams_.resize(run_.schedule.ops.size(), 0);
-        Op whole = op;
-        whole.k_begin = op.b_buffer;
-        whole.k_end = -1;
-        streams_[o] = slab(op.src_buffer, op.src_col, op.rect.cols, whole);
-      }
-      const AttendForm form = form_of(op, before);
-      const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form);
-      if (key != last_key) {
-        last_key = key;
-        const auto [entry, added] = shape_ids.emplace(key, static_cast<std::uint32_t>(run_.shapes.size()));
-        last_shape = entry->second;
-        if (added) run_.shapes.push_back(attends ? attend_shape_of(k, op, form) : shape_of(k, op));
-        TRITAX_ASSERT(run_.shapes.size() >> (32 - kMissBits) == 0,
-                      "keys of classes have room for all shapes");
-      }
-      inputs.shape = last_shape;
     }
   }
-}
-
-MatmulShape Engine::attend_shape_of(std::uint32_t k, const Op& op, AttendForm form) const {
-  const Kernel& kernel = run_.schedule.kernels[k];
-  const KernelCosts& costs = run_.costs.of(kernel);
-  const Gpu& gpu = run_.machine.gpu;
-  MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
-  shape.profile = kernel.profile;
-  shape.attends = true;
-  shape.dtype = run_.schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-  const AttendWork work{op.rect.rows, op.rect.cols, shape.k, form == AttendForm::begins};
-  const AttendCost attend = attend_cost(gpu, costs, shape.dtype, kernel.tile, kernel.resources, work);
-  shape.cost = attend.cost;
-  shape.shared_speedup = attend.shared_speedup;
-  const KernelRates& rates = run_.moves.rates(k);
-  shape.slowness = rates.time_factor;
-  shape.cost.compute_ns /= rates.matmul_share;
-  shape.cost.prologue_ns *= shape.slowness;
-  shape.work = shape.slowness * matmul_draw(gpu, shape.dtype, shape.cost);
-  shape.fetched_ns = attend.stages < attend.steps ? shape.cost.compute_ns * attend.stages / attend.steps
-                                                  : std::numeric_limits<double>::infinity();
-  shape.wait_ns = attend.wait_ns;
-  for (double& wait_ns : shape.wait_ns) wait_ns *= shape.slowness;
-  shape.from_llc_ns = shape.slowness * attend.from_llc_ns;
-  shape.from_memory_ns = shape.slowness * attend.from_memory_ns;
-  return shape;
-}
-
-MatmulShape Engine::shape_of(std::uint32_t k, const Op& op) const {
-  const Kernel& kernel = run_.schedule.kernels[k];
-  const KernelCosts& costs = run_.costs.of(kernel);
-  MatmulShape shape{.kernel = k, .rows = op.rect.rows, .cols = op.rect.cols, .k = op.k_end - op.k_begin};
-  shape.profile = kernel.profile;
-  shape.dtype = run_.schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-  shape.cost =
-      matmul_cost(run_.machine.gpu, costs, shape.dtype, kernel.tile, shape.rows, shape.cols, shape.k);
-  MatmulTile overlapped = kernel.tile;
-  overlapped.pipeline = Pipeline::overlapped;
-  const MatmulCost best =
-      matmul_cost(run_.machine.gpu, costs, shape.dtype, overlapped, shape.rows, shape.cols, shape.k);
-  shape.shared_speedup = shape.cost.compute_ns / best.compute_ns;
-  const KernelRates& rates = run_.moves.rates(k);
-  shape.slowness = rates.time_factor;
-  shape.cost.compute_ns /= rates.matmul_share;
-  shape.cost.prologue_ns *= shape.slowness;
-  const Gpu& gpu = run_.machine.gpu;
-  const std::int32_t stages =
-      operand_stages(gpu, costs, shape.dtype, kernel.tile, kernel.resources.lds_bytes);
-  MatmulTile step = kernel.tile;
-  step.k = step_depth(gpu, costs, shape.dtype, kernel.tile);
-  const double steps = matmul_steps(costs, step, shape.k, bytes_of(shape.dtype));
-  shape.work = shape.slowness * matmul_draw(gpu, shape.dtype, shape.cost);
-  shape.fetched_ns =
-      stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();
-  const auto from = [&](double latency_ns) {
-    return shape.slowness * steps * stage_interval_ns(gpu, shape.dtype, kernel.tile, stages, latency_ns);
-  };
-  shape.from_llc_ns = from(gpu.llc_latency_ns);
-  shape.from_memory_ns = from(gpu.memory_stage_latency_ns());
-  return shape;
-}
-
-// Workgroups go round robin over the dies that have compute units for the kernel.
-void Engine::number_workgroups_of_dies(const Kernel& kernel, KernelState& state) const {
-  const Gpu& gpu = run_.machine.gpu;
-  const std::int32_t end = kernel.cu_end > 0 ? kernel.cu_end : gpu.cu_count();
-  const std::int32_t first = kernel.cu_begin / gpu.cus_per_xcd;
-  const std::int32_t last = (end - 1) / gpu.cus_per_xcd;
-  state.dies = static_cast<std::uint32_t>(last - first + 1);
-  const auto none = static_cast<std::uint32_t>(kernel.workgroups.size());
-  state.next_of_die.assign(static_cast<std::size_t>(gpu.xcds), none);
-  for (std::int32_t die = first; die <= last; ++die) {
-    state.next_of_die[static_cast<std::size_t>(die)] = static_cast<std::uint32_t>(die - first);
-  }
+  operands.finish();
+  tiles_.finish();
 }
 
 }  // namespace tritax::engine

@@ -1,10 +1,11 @@
 // Sparse products: activities on the L2 of their die and on the memories, by the law of sparse_cost.hpp.
+#include "sim/engine_sparse.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "model/schedule/op_traits.hpp"
-#include "sim/engine.hpp"
 
 namespace tritax::engine {
 
@@ -21,9 +22,9 @@ std::uint64_t parts_of(double share) {
 
 }  // namespace
 
-void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double now) {
+void SparseProducts::begin(WorkgroupState& wg, std::uint32_t id, double now) {
   const Op& op = run_.schedule.ops[wg.pc];
-  const SparseCost& cost = sparse_costs_.of(wg.pc);
+  const SparseCost& cost = costs_.of(wg.pc);
   GpuState& gpu = run_.gpus[static_cast<std::size_t>(wg.rank)];
   const auto die = static_cast<std::size_t>(wg.die);
   gpu.l2[die].insert(cost.llc_bytes, now);
@@ -37,7 +38,7 @@ void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double n
   streams.asked_bytes += cost.bytes - cost.x_bytes;
   streams.l2_hit_bytes += (cost.bytes - cost.x_bytes) - (cost.llc_bytes - cost.x_llc_bytes);
   streams.hbm_read_bytes += cost.hbm_bytes - cost.x_hbm_bytes;
-  if (counters_) tell_sparse(wg, cost);
+  if (counters_.any()) counters_.tell_sparse(wg, cost);
 
   const double rate =
       std::exp2(std::round(kRatesOfOctave * std::log2(cost.bytes / cost.alone_ns)) / kRatesOfOctave);
@@ -47,15 +48,14 @@ void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double n
                          static_cast<std::uint64_t>(wg.profile) << 32 |
                          static_cast<std::uint64_t>(die & 0xff) << 16 | llc << 8 | hbm,
                      std::bit_cast<std::uint64_t>(rate), 0};
-  std::int32_t class_id = known_class(key);
+  std::int32_t class_id = classes_.known(key);
   if (class_id == FluidNetwork::kNone) {
-    std::vector<FluidNetwork::Use> uses{{gpu.l2_port[die], shares_[static_cast<std::size_t>(wg.profile)].l2},
+    std::vector<FluidNetwork::Use> uses{{gpu.l2_port[die], resources_.shares_of(wg.profile).l2},
                                         {gpu.hbm, static_cast<double>(hbm) / kShareParts}};
     if (gpu.llc_port != FluidNetwork::kNone) {
       uses.push_back({gpu.llc_port, static_cast<double>(llc) / kShareParts});
     }
-    class_id = run_.fluid.add_class(uses, rate);
-    class_ids_.emplace(key, class_id);
+    class_id = classes_.add(key, uses, rate);
   }
   wg.op_alone_ns = cost.bytes / rate;
   wg.op_reread_ns = 0;
@@ -63,7 +63,7 @@ void Engine::begin_sparse_product(WorkgroupState& wg, std::uint32_t id, double n
   wg.waiting = Waiting::activity;
   run_.fluid.start(class_id, cost.bytes, 1, token_of(id, false), now);
   wg.op_lost_ns = run_.fluid.lost_on_links_ns(class_id);
-  look_ahead(wg, now);
+  outlook_.look_ahead(wg, now);
 }
 
 }  // namespace tritax::engine

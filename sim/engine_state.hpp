@@ -1,9 +1,9 @@
-// The state of the engine while it runs: hosts, streams, kernels, workgroups, flags, GPUs and their matmuls.
+// The state that several parts of the engine read while it runs: kernels, workgroups, GPUs and matmuls; and
+// the events of the loop. State that one part needs is in the header of that part.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "model/cost/matmul_cost.hpp"
@@ -15,7 +15,6 @@
 #include "sim/fluid.hpp"
 #include "sim/path.hpp"
 #include "sim/simulate.hpp"
-#include "sim/stream_reuse.hpp"
 
 namespace tritax {
 
@@ -45,6 +44,8 @@ struct Alike {
 
 namespace tritax::engine {
 
+struct TileRecord;
+
 inline constexpr std::uint32_t kNobody = 0xffffffffu;
 
 // Misses of a matmul: A in L2 (1), B in L2 (2), A in the last-level cache (4), B in the last-level cache (8);
@@ -64,7 +65,7 @@ enum class EventKind : std::uint8_t {
   resume_workgroup,
   tile_staged,
   resume_sender,
-  loads_trickled,
+  delayed_loads_arrived,
   // flags, kernels and hosts
   flag_arrives,
   start_kernel,
@@ -77,25 +78,18 @@ struct Event {
   EventKind kind = EventKind::host_step;
   std::uint32_t id = 0;
 };
+constexpr bool is_of_workgroup(const Event& event) { return event.kind <= EventKind::delayed_loads_arrived; }
+
+// A fluid token names a transfer of a copy engine, or a workgroup and whether the activity is the
+// asynchronous store of the workgroup.
+inline constexpr std::uint32_t kTransferToken = 1u << 31;
+constexpr bool is_transfer(std::uint32_t token) { return (token & kTransferToken) != 0; }
+constexpr std::uint32_t token_of(std::uint32_t wg, bool store) { return wg << 1 | (store ? 1u : 0u); }
+constexpr std::uint32_t workgroup_of(std::uint32_t token) { return token >> 1; }
 
 enum class Level : std::uint8_t { chip, l2, llc, hbm };  // where a tile is read from; chip: no traffic
 
 enum class Waiting : std::uint8_t { nothing, activity, store, loads, flag, time, group };
-
-struct TileRecord {  // state of one tile-sized cell of a buffer of a rank
-  double l2_mark = -1e300;
-  double llc_mark = -1e300;
-  std::int32_t die = -1;
-  std::uint32_t writer = kNobody;  // last write: index into write_paths_
-
-  bool written() const { return writer != kNobody; }
-};
-
-struct TileGrid {  // grid of the tile-sized cells of a buffer
-  std::int32_t tile_rows = 1, tile_cols = 1;
-  std::int32_t rows = 0, columns = 0;
-};
-TileGrid grid_of(const Buffer& buffer);
 
 // A workgroup on a compute unit. A later workgroup reuses the entry, because the states of all workgroups
 // together fit no cache. The loop visits thousands of workgroups in turn: the head holds the fields that are
@@ -164,44 +158,11 @@ struct SenderState {
   Path path;
 };
 
-// A workgroup of a kernel with items, see engine_claim.cpp.
-struct DrawState {
-  std::uint32_t claim = kNobody;      // operation that has drawn the current item; kNobody: none
-  std::vector<std::uint32_t> passed;  // free signals that the end of the store in flight raises
-};
-
-// A workgroup that attends, see engine_attend.cpp.
-struct AttendState {
-  std::uint32_t wg = kNobody;  // id of the workgroup
-  std::uint32_t stream = 0;
-  std::uint32_t l2_reader = kNobody, llc_reader = kNobody;
-  std::uint32_t misses = 0;
-  double end = 0;        // end of the current or last piece of the stream
-  double run_begin = 0;  // place where the workgroup entered the stream
-  double ns_per_byte = 0;
-  double pace = 1;
-};
-
 // Inputs of an operation that is a matmul.
 struct MatmulInputs {
-  std::uint32_t shape = 0;  // index into shapes_
+  std::uint32_t shape = 0;  // index into Run::shapes
   std::uint32_t a_slab = 0;
   std::uint32_t b_slab = 0;
-};
-
-// The readers of one slab through one port to the L2: matmuls that read it one after another, and the leader
-// of those that read together.
-struct Readers {
-  double last_start_ns = -1e300;
-  double first_start_ns = -1e300;
-  double spread = 1;         // spread of the first reader
-  bool from_memory = false;  // the first reader waits for memory
-  bool alone = false;        // the first reader fetches its other operand from memory
-  bool running = false;      // `leader` does not have all its operands yet
-  std::uint32_t leader = kNobody;
-  std::uint32_t leader_op = 0;
-  double leader_start_ns = 0;
-  std::uint32_t first_waiter = kNobody;  // first of the matmuls that cannot end before the leader
 };
 
 struct KernelState {
@@ -218,85 +179,6 @@ struct KernelState {
   double boundary_ns = -1;                 // end of the predecessor that delayed this kernel; -1: none
   Path start;                              // path at the start of the kernel
   Path end;
-};
-
-struct StreamState {
-  enum class Kind : std::uint8_t { kernel, copy, record, wait };
-  struct Pending {
-    Kind kind = Kind::kernel;
-    std::uint32_t item = 0;  // index of the kernel, or into transfers_ or event_records_
-    double earliest_ns = 0;
-    double gap_ns = 0;
-    double synchronized_ns = -1;
-    Path launch{};
-  };
-  std::vector<Pending> queue;
-  std::size_t head = 0;
-  bool busy = false;
-  bool used = false;
-  Path last_end;
-};
-
-// A record of an event, posted by a host.
-struct EventRecord {
-  bool happened = false;
-  Path path;
-};
-
-// A copy by a copy engine, posted by a host; see engine_copies.cpp.
-struct TransferState {
-  std::uint32_t op = 0;  // into Schedule::transfers
-  std::int32_t rank = 0;
-  std::uint32_t host_op = 0;
-  std::int32_t stream = 0;
-  std::int32_t engine = -1;
-  double begin_ns = 0;  // time at which data begins to move
-  double alone_ns = 0;
-  double lost_ns = 0;  // loss of the class on links before begin_ns
-  double TimeAccount::*part = &TimeAccount::wire_ns;
-  Path path;
-};
-
-// Copy engines of one GPU.
-struct EngineQueue {
-  std::vector<Path> last_end;          // by engine
-  std::vector<char> busy;              // by engine
-  std::vector<std::uint32_t> waiting;  // transfers whose turn in their stream has come
-  std::size_t head = 0;                // of waiting
-};
-
-enum class HostWait : std::uint8_t { nothing, streams, barrier, done };
-
-struct HostState {
-  std::uint32_t pc = 0;
-  HostWait wait = HostWait::nothing;
-  std::int32_t wait_stream = -1;    // -1: all streams
-  std::uint32_t busy_op = kNobody;  // operation with a known end in the future
-  double synchronized_ns = -1;      // kernels that end up to this time were waited for by the host
-  bool has_launched = false;
-  std::vector<StreamState> streams;
-  std::vector<std::int32_t> stream_order;  // streams in the order of their first use
-  std::vector<std::uint32_t> last_record;  // by event: index into event_records_
-  Path path;
-};
-
-struct FlagState {
-  std::int32_t value = 0;
-  std::int32_t pollers = 0;
-  std::uint32_t first_waiter = kNobody;
-};
-
-struct Arrival {  // a signal on its way to a flag
-  std::uint32_t flag = 0;
-  std::int32_t value = 0;
-  std::int32_t from_die = -1;  // die of the signalling workgroup on the same GPU; -1: from a peer
-  FlagChange change = FlagChange::add;
-  Path path;
-};
-
-struct PlaceQueue {
-  std::vector<Placed> workgroups;
-  std::size_t head = 0;  // next workgroup
 };
 
 // Power draw of a GPU's matrix cores, in 1 / GHz^3: the inverse cube of the clock at which the draw fills the
@@ -330,39 +212,20 @@ struct GpuState {
 
   Dispatcher dispatcher;
   ReuseCache llc;
-  std::vector<ReuseCache> l2;           // by die
-  std::vector<StreamReuse> l2_streams;  // by die; both are empty without attention
-  std::vector<StreamReuse> llc_streams;
-  std::vector<Readers> readers;              // by slab and port; empty without coalescing
-  std::vector<double> fetched_ns;            // by slab: last fetch from memory; empty without coalescing
+  std::vector<ReuseCache> l2;                // by die
   std::vector<std::int32_t> atomic_pollers;  // by die
-  std::vector<double> dispatch_free_ns;      // by die
-  std::vector<std::uint32_t> running;        // kernels with workgroups left to dispatch, in launch order
-  std::vector<PlaceQueue> place_queues;      // by compute unit; empty unless places are given
   std::vector<CuState> cus;
   double cu_busy_ns = 0;
   double first_start_ns = -1, last_end_ns = 0;  // of the kernels of this GPU
   std::int32_t busy_matrix_cus = 0;
-  double matrix_busy_ns = 0;     // over compute units; starts count negatively until the busy period ends
-  double dirty_bytes = 0;        // data written before the run that is still in the caches
-  double dirty_reads_bytes = 0;  // bytes that matmuls fetch until dirty_share is found anew
-  double dirty_share = 0;        // share of these bytes that displaces dirty data
-  double write_back_ns = 0;      // time to write the displaced data back
-  Power power;                   // see engine_clock.cpp
-  double clock_share = 1;        // of the boost clock
+  double matrix_busy_ns = 0;  // over compute units; starts count negatively until the busy period ends
+  Power power;                // see engine_clock.cpp
+  double clock_share = 1;     // of the boost clock
   std::array<double, kDTypeCount> clock_factors{};  // by dtype; set for the dtypes of matmuls
-  std::vector<std::int32_t> matmul_classes;         // classes whose caps follow the clock
   std::int32_t hbm = 0, llc_port = 0;
   std::array<std::int32_t, kPortsCount> egress{}, ingress{};  // by Ports; kNone: no port
   std::int32_t atomic_units = FluidNetwork::kNone;
   std::vector<std::int32_t> l2_port;
-  bool l2_can_fill = true;  // for any l2_port, at the present clock
-};
-
-// Factors of the bytes of a profile on resources whose rate depends on the profile; see find_shares().
-struct Shares {
-  double l2 = 1;                                                      // port of an L2, per byte
-  std::array<double, kPortsCount> egress{1, 1, 1}, ingress{1, 1, 1};  // by Ports
 };
 
 struct MatmulShape {  // operations of one kernel with equal rows, cols and length of the K range
@@ -386,49 +249,6 @@ struct Missed {
   double l2_bytes = 0, llc_bytes = 0;
   double write_back_ns = 0;  // time to write the evicted data back first
   double others_ns = 0;      // arrival of the last operand bytes that others fetch, by latency alone; 0: none
-};
-
-struct MatmulClass {
-  std::uint32_t shape = 0;
-  std::int32_t sharers = 1;
-  Missed missed;
-};
-
-struct ClassKey {
-  std::uint64_t what = 0;
-  std::uint64_t cap_bits = 0;
-  std::uint64_t cost_bits = 0;  // of the link
-  bool operator==(const ClassKey&) const = default;
-};
-inline constexpr std::size_t kRecentClasses = 1024;  // a power of two
-struct RecentClass {
-  ClassKey key;
-  std::int32_t id = FluidNetwork::kNone;
-};
-struct ClassKeyHash {
-  std::size_t operator()(const ClassKey& key) const {
-    return std::hash<std::uint64_t>{}(key.what * 0x9e3779b97f4a7c15ULL ^ key.cap_bits ^ key.cost_bits);
-  }
-};
-
-struct DataPath : Move {  // loads of a data operation, and the speed at which one workgroup can drive it
-  KernelProfile profile = KernelProfile::interpreter;
-  Level source = Level::chip;
-  bool mixed = false;    // several sources: `source` is the farthest, Engine::read_bytes_ has all
-  bool rereads = false;  // the source is a tile written before, not an input
-  double bytes = 0;
-  double cap_gb_per_s = 0;
-  double link_cost = 1;   // bytes on a link per byte stored
-  double with_flags = 1;  // bytes sent per byte of data, if flags travel in the words of the data
-  // Crowding::step_of() the transfers on the link of the sender and of the receiver, if the link is full.
-  std::uint8_t crowd_out = 0, crowd_in = 0;
-  bool written_back = false;  // written data goes to memory
-};
-
-struct FlagOutlook {          // one flag counter
-  double rest_ns = 0;         // longest time from the end of its wait to the end of the waiting workgroup
-  std::uint32_t kernel = 0;   // kernel of that workgroup
-  std::uint32_t signals = 0;  // operations that raise the flag
 };
 
 }  // namespace tritax::engine

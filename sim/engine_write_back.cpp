@@ -2,14 +2,20 @@
 //
 // Stored data goes to memory at once, whatever replaces it in the L2 later. Only stores of tuned kernels stay
 // in the cache until after the run, if they fit.
+#include "sim/engine_write_back.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
 
 #include "model/core/error.hpp"
-#include "sim/engine_write_back.hpp"
 
 namespace tritax::engine {
+
+WriteBack::WriteBack(const Run& run) : run_(run), dirty_(static_cast<std::size_t>(run.simulated_ranks)) {
+  const double most_bytes = run_.machine.gpu.dirty_share * cache_bytes();
+  for (Dirty& dirty : dirty_) dirty.bytes = std::min(run_.options.written_before_bytes, most_bytes);
+}
 
 // Bytes of a GPU's buffers that matmuls read and, with `results`, that operations store to. Copies by tuned
 // kernels, which come after a product, do not count.
@@ -54,14 +60,23 @@ bool WriteBack::is_written_back(const Op& op, const KernelCosts& costs) const {
 // of 10 to 34 MB come out 18 and 19 % slow in the median on H200 and H100 if dirty data is displaced first,
 // and 3 % and 0 % fast if it is displaced at random (scenarios/measured/h200-4-library-microbench.csv,
 // h100-library-microbench.csv). The resident workgroups read side by side, all with the same share.
-void WriteBack::find_dirty_share(GpuState& gpu, std::int32_t rank) {
-  if (gpu.dirty_reads_bytes > 0) return;
-  gpu.dirty_reads_bytes = bytes_ahead(rank);
-  TRITAX_ASSERT(gpu.dirty_reads_bytes > 0, "who reads has bytes ahead");
-  const double displaced = -gpu.dirty_bytes * std::expm1(-gpu.dirty_reads_bytes / cache_bytes());
-  gpu.dirty_share = displaced / gpu.dirty_reads_bytes;
-  gpu.write_back_ns = displaced * write_cost() / run_.machine.gpu.hbm_gb_per_s;
-  if (gpu.dirty_share < 1.0 / kEvictionParts) gpu.dirty_bytes = gpu.dirty_share = gpu.write_back_ns = 0;
+void WriteBack::find_share(Dirty& dirty, std::int32_t rank) const {
+  if (dirty.reads_bytes > 0) return;
+  dirty.reads_bytes = bytes_ahead(rank);
+  TRITAX_ASSERT(dirty.reads_bytes > 0, "who reads has bytes ahead");
+  const double displaced = -dirty.bytes * std::expm1(-dirty.reads_bytes / cache_bytes());
+  dirty.share = displaced / dirty.reads_bytes;
+  dirty.write_back_ns = displaced * write_cost() / run_.machine.gpu.hbm_gb_per_s;
+  if (dirty.share < 1.0 / kEvictionParts) dirty.bytes = dirty.share = dirty.write_back_ns = 0;
+}
+
+WriteBack::Displaced WriteBack::displace(std::int32_t rank, double bytes) {
+  Dirty& dirty = dirty_[static_cast<std::size_t>(rank)];
+  find_share(dirty, rank);
+  const Displaced displaced{dirty.share, dirty.write_back_ns};
+  dirty.bytes -= dirty.share * bytes;
+  dirty.reads_bytes -= bytes;
+  return displaced;
 }
 
 // Bytes of the different slabs that the workgroups of a GPU multiply now or next.

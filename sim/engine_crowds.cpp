@@ -1,5 +1,5 @@
 // Links that an operation uses: its place among the copies on them, and its share of a full link.
-#include "sim/engine.hpp"
+#include "sim/engine_crowds.hpp"
 
 namespace tritax::engine {
 
@@ -8,7 +8,7 @@ namespace tritax::engine {
 // reach 350 GB/s on 2 H200, copies 318), although 16 workgroups reach no more than 300 either
 // (scenarios/measured/h200-2-filling.csv). Another node lies behind a network, whose links are not those of a
 // GPU. Kernels that fill a link with any number of workgroups do not count either.
-bool Engine::crowds(const WorkgroupState& wg, const DataPath& path) const {
+bool Crowds::counts(const WorkgroupState& wg, const DataPath& path) const {
   if (!crowding_.any() || run_.costs_of(wg).tuned) return false;
   const std::int32_t per_node = run_.machine.gpus_per_node;
   return path.peer / per_node == path.rank / per_node &&
@@ -16,20 +16,20 @@ bool Engine::crowds(const WorkgroupState& wg, const DataPath& path) const {
 }
 
 // Adds a transfer to the links of the sender and the receiver.
-void Engine::join_crowd(DataPath& path) {
+void Crowds::join(DataPath& path) {
   const auto& edges =
       run_.topology.routes[static_cast<std::size_t>(path.rank)][static_cast<std::size_t>(path.peer)];
   const auto step = [&](int edge) -> std::uint8_t {
     const std::int32_t copies = ++copies_on_link_[static_cast<std::size_t>(edge)];
     // A link that is not full has time for all lanes.
-    const bool full = run_.fluid.saturated(link_resource_[static_cast<std::size_t>(edge)]);
+    const bool full = run_.fluid.saturated(resources_.link(edge));
     return full ? Crowding::step_of(copies) : 0;
   };
   path.crowd_out = step(edges.front());
   if (edges.size() > 1) path.crowd_in = step(edges.back());
 }
 
-void Engine::leave_crowd(const WorkgroupState& wg) {
+void Crowds::leave(const WorkgroupState& wg) {
   const auto& edges =
       run_.topology.routes[static_cast<std::size_t>(wg.rank)][static_cast<std::size_t>(wg.store_rank)];
   --copies_on_link_[static_cast<std::size_t>(edges.front())];

@@ -1,4 +1,4 @@
-#include "sim/engine_matmul.hpp"
+#include "sim/engine_matmul_times.hpp"
 
 #include <algorithm>
 

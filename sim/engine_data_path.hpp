@@ -1,0 +1,26 @@
+// The data path of an operation that moves data: what it loads, and the speed at which one workgroup can
+// drive it.
+#pragma once
+
+#include <cstdint>
+
+#include "model/cost/move_cost.hpp"
+#include "sim/engine_state.hpp"
+
+namespace tritax::engine {
+
+struct DataPath : Move {
+  KernelProfile profile = KernelProfile::interpreter;
+  Level source = Level::chip;
+  bool mixed = false;    // several sources: `source` is the farthest, TileRecords::bytes_read() has all
+  bool rereads = false;  // the source is a tile written before, not an input
+  double bytes = 0;
+  double cap_gb_per_s = 0;
+  double link_cost = 1;   // bytes on a link per byte stored
+  double with_flags = 1;  // bytes sent per byte of data, if flags travel in the words of the data
+  // Crowding::step_of() the transfers on the link of the sender and of the receiver, if the link is full.
+  std::uint8_t crowd_out = 0, crowd_in = 0;
+  bool written_back = false;  // written data goes to memory
+};
+
+}  // namespace tritax::engine

@@ -1,0 +1,48 @@
+// Matmuls and attends of workgroups: begin, the wait for the last operands, and end.
+//
+// Matmuls owns nothing but references. It starts activities in the fluid network, and changes the fields of a
+// workgroup for its matmul and the count of busy compute units of a GPU.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/engine_attend.hpp"
+#include "sim/engine_clock.hpp"
+#include "sim/engine_counters.hpp"
+#include "sim/engine_held_loads.hpp"
+#include "sim/engine_lock_step.hpp"
+#include "sim/engine_matmul_classes.hpp"
+#include "sim/engine_operands.hpp"
+#include "sim/engine_outlook.hpp"
+#include "sim/engine_run.hpp"
+
+namespace tritax::engine {
+
+class Matmuls {
+ public:
+  struct Parts {
+    LockStep& lock_step;
+    Clock& clock;
+    MatmulClasses& classes;
+    Operands& operands;
+    Attention& attention;
+    HeldLoads& held_loads;
+    Outlook& outlook;
+    const Counters& counters;
+  };
+  Matmuls(Run& run, const Parts& parts) : run_(run), parts_(parts) {}
+
+  void begin(WorkgroupState& wg, std::uint32_t id, double now);
+  // The activity of a matmul has ended: true if it still lacks operands that another matmul fetches, or that
+  // stores hold up, and waiting for them takes time.
+  bool lacks_operands(std::uint32_t id, double now);
+  void end(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
+
+ private:
+  void count_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
+
+  Run& run_;
+  const Parts parts_;
+};
+
+}  // namespace tritax::engine
