@@ -61,4 +61,4 @@ endfunction()
 # Of what the event loop calls for every operation. It is many small functions that call each other: GCC's limits, made for
 # the size of programs, cost a run 2 to 5 % (tests/bench at 16384 cubed, GCC 12). Link-time optimisation on top gains
 # nothing that can be measured.
-set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-O3;-finline-limit=2000;--param=inline-unit-growth=200;--param=large-function-growth=500>")
+set(TRITAX_INLINED "$<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-O3;-finline-limit=2000;--param=inline-unit-growth=240;--param=large-function-growth=500>")

@@ -23,14 +23,14 @@ class CopyQueues {
   std::uint32_t add(std::int32_t rank, const HostOp& op, std::uint32_t host_op);
   Path& path_of(std::uint32_t transfer) { return transfers_[transfer].path; }
   // The transfer's turn in its stream has come.
-  void begin(std::uint32_t transfer, double now);
+  [[gnu::noinline]] void begin(std::uint32_t transfer, double now);
   // The engine has worked on the packet, and data moves.
-  void move(std::uint32_t transfer, double now);
+  [[gnu::noinline]] void move(std::uint32_t transfer, double now);
   struct Ended {
     std::int32_t rank = 0, stream = 0;
     Path path;
   };
-  Ended end(std::uint32_t transfer, double lost_ns, double now);
+  [[gnu::noinline]] Ended end(std::uint32_t transfer, double lost_ns, double now);
 
  private:
   struct Transfer {

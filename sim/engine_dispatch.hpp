@@ -20,7 +20,7 @@ class Dispatch {
   // `places`.
   Dispatch(Run& run, std::span<const Placed> places);
 
-  void begin_kernel(std::uint32_t kernel, double now);
+  [[gnu::noinline]] void begin_kernel(std::uint32_t kernel, double now);
   // A workgroup has ended; its successors on the compute unit continue its path.
   void end_workgroup(std::uint32_t id, double now);
 
@@ -60,9 +60,9 @@ class Dispatch {
 
   void dispatch(std::int32_t rank, std::int32_t die, double now);
   void dispatch_kernel(std::uint32_t kernel, std::int32_t die, double now);
-  void dispatch_by_place(std::int32_t rank, std::int32_t die, double now);
-  void start_gang(std::uint32_t kernel, double now);
-  void start_gang_by_place(std::uint32_t kernel, double now);
+  [[gnu::noinline]] void dispatch_by_place(std::int32_t rank, std::int32_t die, double now);
+  [[gnu::noinline]] void start_gang(std::uint32_t kernel, double now);
+  [[gnu::noinline]] void start_gang_by_place(std::uint32_t kernel, double now);
   void send(const Placed& placed, double now);
 
   Run& run_;

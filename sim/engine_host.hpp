@@ -18,9 +18,9 @@ class Hosts {
  public:
   Hosts(Run& run, Streams& streams, CopyQueues& copies);
 
-  void step(std::int32_t rank, double now);
+  [[gnu::noinline]] void step(std::int32_t rank, double now);
   // A kernel or transfer of a stream has ended.
-  void work_ended(std::int32_t rank, std::int32_t stream, const Path& path, double now);
+  [[gnu::noinline]] void work_ended(std::int32_t rank, std::int32_t stream, const Path& path, double now);
 
   // With free launches: all zero except barriers and first turns.
   const HostCosts& costs() const { return costs_; }

@@ -48,7 +48,7 @@ class Outlook {
     std::uint32_t signals = 0;  // operations that raise the flag
   };
 
-  void look_closer(const WorkgroupState& wg, double left_ns);
+  [[gnu::noinline]] void look_closer(const WorkgroupState& wg, double left_ns);
   double shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg, std::uint32_t op_index) const;
   void index_rest(const Kernel& kernel, const WorkgroupState& state, const std::vector<FlagOutlook>* flags);
   double rest_of_waiters(const FlagOutlook& flag, const WorkgroupState& raiser) const;

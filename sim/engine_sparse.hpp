@@ -26,7 +26,7 @@ class SparseProducts {
         counters_(counters),
         costs_(run.schedule, run.machine.gpu) {}
 
-  void begin(WorkgroupState& wg, std::uint32_t id, double now);
+  [[gnu::noinline]] void begin(WorkgroupState& wg, std::uint32_t id, double now);
 
  private:
   Run& run_;
