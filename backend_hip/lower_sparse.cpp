@@ -13,6 +13,7 @@
 #include "backend_hip/lowering.hpp"
 #include "model/core/error.hpp"
 #include "model/schedule/op_traits.hpp"
+#include "model/schedule/op_views.hpp"
 
 namespace tritax::gpu {
 
@@ -52,30 +53,32 @@ bool Lowering::is_skip_target(std::uint32_t begin, std::uint32_t end) const {
 }
 
 void Lowering::lower_sparse_product(const Op& op, std::uint32_t number, DeviceOp& out) {
-  const SparseMatrix& matrix = *schedule_.sparse[static_cast<std::size_t>(op.index)];
-  const SparsePlace& structure = heap_.sparse[static_cast<std::size_t>(op.index)];
+  const SparseView view(op);
+  const SparseMatrix& matrix = matrix_of(schedule_, op);
+  const SparsePlace& structure = heap_.sparse[static_cast<std::size_t>(view.matrix())];
   const std::uint64_t base = heap_base_[static_cast<std::size_t>(rank_)];
-  const DType values = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-  const DType x = schedule_.buffers[static_cast<std::size_t>(op.b_buffer)].dtype;
+  const DType values = schedule_.buffers[static_cast<std::size_t>(view.values())].dtype;
+  const DType x = schedule_.buffers[static_cast<std::size_t>(view.x())].dtype;
   if (values != x) {
     refuse(number, fmt::format("values are {} and x is {}; GPUs multiply numbers of one dtype",
                                name_of(values), name_of(x)));
   }
   if (values == DType::fp64)
     refuse(number, "values are fp64; GPUs multiply sparse matrices of up to 4 bytes");
-  const auto sharing = static_cast<LaneSharing>(op.src_row);
+  const LaneSharing sharing = view.sharing();
   const bool grouped = sharing == LaneSharing::vector || sharing == LaneSharing::group;
-  if (grouped && (op.value > threads_ || !std::has_single_bit(static_cast<std::uint32_t>(op.value)))) {
+  if (grouped &&
+      (view.lanes() > threads_ || !std::has_single_bit(static_cast<std::uint32_t>(view.lanes())))) {
     refuse(number, fmt::format("{} lanes of {} threads take rows together; powers of two up to the threads "
                                "are possible",
-                               op.value, threads_));
+                               view.lanes(), threads_));
   }
   touch({x_of(op, rank_), false}, out);
   if (op.k_end > op.k_begin) touch({nonzeros_of(op, rank_), false}, out);
   const std::uint32_t end = lower_sparse_writes(op, number, out);
   DeviceOp of_values, of_x;
-  place(op.src_buffer, 0, 0, rank_, of_values);
-  place(op.b_buffer, 0, 0, rank_, of_x);
+  place(view.values(), 0, 0, rank_, of_values);
+  place(view.x(), 0, 0, rank_, of_x);
   out.dtype = static_cast<std::uint8_t>(values);
   out.source = of_values.address;
   out.values = of_x.address;
@@ -84,8 +87,8 @@ void Lowering::lower_sparse_product(const Op& op, std::uint32_t number, DeviceOp
   out.columns = base + structure.columns;
   out.k_begin = op.k_begin;
   out.k_end = op.k_end;
-  out.value = op.src_row;
-  out.group = op.value;
+  out.value = view.sharing_number();
+  out.group = view.lanes();
   out.row = row_ends_;
   out.skip = static_cast<std::int32_t>(end - number) - 1;
   TRITAX_ASSERT(op.rect.row + op.rect.rows <= matrix.rows, "the checker refuses rows that are not there");

@@ -6,6 +6,7 @@
 #include "backend_hip/lowering.hpp"
 #include "model/core/error.hpp"
 #include "model/schedule/op_traits.hpp"
+#include "model/schedule/op_views.hpp"
 
 namespace tritax::gpu {
 
@@ -102,8 +103,9 @@ void Lowering::lower_attend(const Op& op, std::uint32_t number, DeviceOp& out) {
                                name_of(attend_->dtype)));
   }
   DeviceOp keys = out, values = out;
-  place(op.src_buffer, op.k_begin, op.src_col, rank_, keys);
-  place(op.b_buffer, op.k_begin, op.src_col, rank_, values);
+  const AttendView view(op);
+  place(view.keys(), op.k_begin, view.column(), rank_, keys);
+  place(view.values(), op.k_begin, view.column(), rank_, values);
   place(op.buffer, op.rect.row, op.rect.col, rank_, out);
   out.source = keys.address;
   out.source_pitch = keys.pitch;
@@ -115,11 +117,11 @@ void Lowering::lower_attend(const Op& op, std::uint32_t number, DeviceOp& out) {
     refuse(number,
            fmt::format("a head starts at column {} of its queries and {} of its keys; multiples of {} "
                        "are possible",
-                       op.rect.col, op.src_col, kBoxAlignment / bytes_of(queries.dtype)));
+                       op.rect.col, view.column(), kBoxAlignment / bytes_of(queries.dtype)));
   }
   out.k_begin = op.k_begin;
   out.k_end = op.k_end;
-  out.group = std::max(op.index, 1);
+  out.group = std::max(view.rows_alike(), 1);
   for (const Region& region : {tile_of(op), keys_of(op, rank_), values_of(op, rank_)}) {
     touch({region, false}, out);
   }

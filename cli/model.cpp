@@ -145,6 +145,7 @@ ModelQuestion question_asked(const ModelArguments& options) {
   question.decode_selector = question.prefill_selector = options.selector;
   question.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   question.threads = options.threads.value_or(0);
+  question.place = option_name;
   return question;
 }
 

@@ -275,7 +275,8 @@ std::vector<std::string> model_sentences(const ModelQuestion& question, const Mo
   }
   for (const std::string& caution : answers.cautions) sentences.push_back(caution);
   sentences.push_back(
-      fmt::format("Not modelled: {}.", fmt::join(left_out_of(question.model, question.engine_ns > 0), ", ")));
+      fmt::format("Not modelled: {}.",
+                  fmt::join(left_out_of(question.model, question.engine_ns > 0, question.place), ", ")));
   return sentences;
 }
 
@@ -296,7 +297,7 @@ ordered_json model_json(const ModelQuestion& question, const ModelAnswers& answe
           {"problems", answers.problems},
           {"points", std::move(points)},
           {"cautions", answers.cautions},
-          {"not_modelled", left_out_of(question.model, question.engine_ns > 0)},
+          {"not_modelled", left_out_of(question.model, question.engine_ns > 0, question.place)},
           {"interrupted", answers.interrupted}};
 }
 

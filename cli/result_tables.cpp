@@ -9,6 +9,8 @@
 #include "sim/study/layer_fields.hpp"
 #include "sim/study/message_rates.hpp"
 #include "sim/study/ranked.hpp"
+#include "sim/study/validate.hpp"
+#include "sim/study/verdicts.hpp"
 
 namespace tritax::cli {
 
@@ -29,6 +31,10 @@ std::vector<ResultTable> result_tables() {
       {"layer_step", "one product of a layer, of tritax layer", infos_of(layer_step_fields())},
       {"layer_sum", "the products of a layer or a model together, of tritax layer",
        infos_of(layer_sum_fields())},
+      {"verdict", "which of two ways is faster, of tritax reproduce", infos_of(verdict_fields())},
+      {"score", "how many verdicts are right, of tritax reproduce", infos_of(score_fields())},
+      {"validation", "predictions beside measurements in all, of tritax validate",
+       infos_of(validation_fields())},
       {"message", "the bandwidths of a collective alone, of tritax simulate", infos_of(message_fields())},
       {"run", "a simulated run, of tritax simulate", infos_of(run_fields())},
       {"rank", "one GPU of a run, in JSON and Python", infos_of(rank_fields())},

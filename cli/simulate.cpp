@@ -336,8 +336,7 @@ void add_symmetry_option(CLI::App& command, Symmetry& symmetry) {
             symmetry = static_cast<Symmetry>(found - kSymmetryNames.begin());
           },
           fmt::format("Simulate nodes that behave alike once: auto (with more than {} GPUs), on, off; ranks: "
-                      "GPUs of a node too, a few per cent too fast; same-luck, ranks-same-luck: simulate all "
-                      "GPUs with the random shares of on or ranks (default: auto)",
+                      "GPUs of a node too, a few per cent too fast (default: auto)",
                       kMostRanksInFull))
       ->type_name("NAME");
 }

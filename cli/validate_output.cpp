@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "cli/fields.hpp"
 #include "cli/report.hpp"
 #include "cli/standing.hpp"
 #include "cli/svg.hpp"
@@ -276,15 +277,7 @@ ordered_json validated_json(const std::vector<ValidatedRow>& rows, MeasuredClock
   return {{"schema", "tritax.validate/1"},
           {"version", version()},
           {"clock", kMeasuredClockNames[static_cast<std::size_t>(clock)]},
-          {"summary",
-           {{"rows", summary.errors.rows},
-            {"median_abs_error", summary.errors.median_abs_error},
-            {"p90_abs_error", summary.errors.p90_abs_error},
-            {"best_pattern_picked", json_of(summary.best_pattern_picked)},
-            {"mean_regret", json_of(summary.mean_regret)},
-            {"max_regret", json_of(summary.max_regret)},
-            {"pairs_in_order", json_of(summary.pairs_in_order)},
-            {"band_coverage", json_of(summary.band_coverage)}}},
+          {"summary", json_of(validation_fields(), summary)},
           {"choices", std::move(choices)},
           {"rows", std::move(list)},
           {"compared", json_of(compared_of(rows, clock))}};

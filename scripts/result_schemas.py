@@ -67,17 +67,10 @@ def reproduce():
                   "error": nullable(NUMBER), "calibration": YES_NO, "source": TEXT, "low": nullable(NUMBER),
                   "high": nullable(NUMBER), "confidence": TEXT, "chosen": TEXT, "notes": TEXT, **VERSION,
                   "scenarios": several(closed({}, ANY_RECORD))}, {"failure": TEXT})
-    verdict = closed({"id": TEXT, "family": TEXT, "first": TEXT, "second": TEXT, "unit": TEXT,
-                      **{f"{kind}_{way}": nullable(NUMBER) for kind in ("published", "predicted") for way in ("first", "second")},
-                      "published_ratio": NUMBER, "predicted_ratio": nullable(NUMBER),
-                      "verdict": {"enum": ["right", "tie", "wrong", "failed"]}, "cost": NUMBER, "says_it_pays": YES_NO,
-                      "pays_but_loses": YES_NO, "calibration": YES_NO, "source": TEXT, "notes": TEXT}, {"failure": TEXT})
-    score = {"family": TEXT, **{key: SIZE for key in (
-        "questions", "right", "tie", "wrong", "failed", "clear", "clear_right", "clear_right_or_tie", "says_it_pays",
-        "pays_but_loses")}, "mean_cost": NUMBER, "worst_cost": NUMBER}
+    verdict = record("verdict", {"verdict": {"enum": ["right", "tie", "wrong", "failed"]}})
+    score = record("score", {"tie_difference": NUMBER, "clear_difference": NUMBER, "families": several(record("score"))})
     return top("tritax reproduce --json", "Published numbers beside predictions, and which of two ways is faster.", schema(
-        "reproduce/1", **VERSION, rows=several(row), verdicts=several(verdict),
-        score=closed({**score, "tie_difference": NUMBER, "clear_difference": NUMBER, "families": several(closed(score))}),
+        "reproduce/1", **VERSION, rows=several(row), verdicts=several(verdict), score=score,
         compared=several(COMPARED), **INTERRUPTED), defs("values"))
 
 

@@ -16,6 +16,7 @@
 #include "model/schedule/findings.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
+#include "model/schedule/op_views.hpp"
 #include "model/timeline/op_name.hpp"
 #include "sim/functional_attention.hpp"
 #include "sim/functional_memory.hpp"
@@ -263,7 +264,7 @@ Eigen::MatrixXd FunctionalExecutor::State::written_out(const OpPlace& place, con
 // Result of a sparse_product: for every row the sum over its nonzeros in the range of the operation. The
 // elements of x that the nonzeros name must be written; other elements are not read.
 Eigen::MatrixXd FunctionalExecutor::State::sparse_rows(const OpPlace& place, const Op& op) {
-  const SparseMatrix& matrix = *schedule.sparse[static_cast<std::size_t>(op.index)];
+  const SparseMatrix& matrix = matrix_of(schedule, op);
   Eigen::MatrixXd sums = Eigen::MatrixXd::Zero(op.rect.rows, 1);
   if (op.k_end == op.k_begin) return sums;
   const int rank = rank_of(place);
@@ -271,7 +272,7 @@ Eigen::MatrixXd FunctionalExecutor::State::sparse_rows(const OpPlace& place, con
   std::int32_t row = op.rect.row;
   for (std::int32_t k = op.k_begin; k < op.k_end; ++k) {
     while (k >= matrix.end(row)) ++row;
-    const Region element{op.b_buffer, rank, {matrix.columns[static_cast<std::size_t>(k)], 0, 1, 1}};
+    const Region element{SparseView(op).x(), rank, {matrix.columns[static_cast<std::size_t>(k)], 0, 1, 1}};
     sums(row - op.rect.row, 0) += values(0, k - op.k_begin) * read(place, element, false)(0, 0);
   }
   return sums;
@@ -299,7 +300,8 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
       const auto k = read(place, keys_of(op, rank), false);
       const auto v = read(place, values_of(op, rank), false);
       std::optional<VisibleKeys> visible;
-      if (op.value > 0) visible = {std::int64_t{op.value} - op.k_begin, op.index};
+      const AttendView view(op);
+      if (view.is_masked()) visible = {std::int64_t{view.first_unseen()} - op.k_begin, view.rows_alike()};
       open.values = attention_partial(q, k, v, visible);
       break;
     }

@@ -8,27 +8,43 @@
 
 namespace tritax {
 
-void VectorClock::advance(Epoch epoch) {
-  const auto at =
-      std::lower_bound(entries_.begin(), entries_.end(), epoch.agent,
-                       [](const Epoch& entry, std::uint32_t agent) { return entry.agent < agent; });
-  if (at == entries_.end() || at->agent != epoch.agent) {
-    entries_.insert(at, epoch);
+namespace {
+
+template <typename Entries>
+auto place_of(Entries& entries, std::uint32_t agent) {
+  return std::lower_bound(entries.begin(), entries.end(), agent,
+                          [](const Epoch& entry, std::uint32_t one) { return entry.agent < one; });
+}
+
+bool has(const std::vector<Epoch>& entries, Epoch epoch) {
+  const auto at = place_of(entries, epoch.agent);
+  return at != entries.end() && at->agent == epoch.agent && at->time >= epoch.time;
+}
+
+void raise(std::vector<Epoch>& entries, Epoch epoch) {
+  const auto at = place_of(entries, epoch.agent);
+  if (at == entries.end() || at->agent != epoch.agent) {
+    entries.insert(at, epoch);
   } else {
     at->time = std::max(at->time, epoch.time);
   }
 }
 
-void VectorClock::join(const VectorClock& other) {
-  if (entries_.empty()) {
-    entries_ = other.entries_;
+}  // namespace
+
+void VectorClock::advance(Epoch epoch) { raise(entries_, epoch); }
+
+void VectorClock::join(Entries& entries, const Entries& others) {
+  constexpr std::size_t kFew = 4;
+  if (others.size() <= kFew) {
+    for (const Epoch& other : others) raise(entries, other);
     return;
   }
-  std::vector<Epoch> joined;
-  joined.reserve(entries_.size() + other.entries_.size());
-  auto a = entries_.begin();
-  auto b = other.entries_.begin();
-  while (a != entries_.end() && b != other.entries_.end()) {
+  Entries joined;
+  joined.reserve(entries.size() + others.size());
+  auto a = entries.begin();
+  auto b = others.begin();
+  while (a != entries.end() && b != others.end()) {
     if (a->agent < b->agent) {
       joined.push_back(*a++);
     } else if (b->agent < a->agent) {
@@ -39,16 +55,30 @@ void VectorClock::join(const VectorClock& other) {
       ++b;
     }
   }
-  joined.insert(joined.end(), a, entries_.end());
-  joined.insert(joined.end(), b, other.entries_.end());
-  entries_ = std::move(joined);
+  joined.insert(joined.end(), a, entries.end());
+  joined.insert(joined.end(), b, others.end());
+  entries = std::move(joined);
+}
+
+void VectorClock::join(const VectorClock& other) {
+  for (const auto& base : other.bases_) {
+    if (std::find(bases_.begin(), bases_.end(), base) == bases_.end()) bases_.push_back(base);
+  }
+  join(entries_, other.entries_);
+  constexpr std::size_t kMostBases = 64;
+  if (bases_.size() > kMostBases) share();
 }
 
 bool VectorClock::contains(Epoch epoch) const {
-  const auto at =
-      std::lower_bound(entries_.begin(), entries_.end(), epoch.agent,
-                       [](const Epoch& entry, std::uint32_t agent) { return entry.agent < agent; });
-  return at != entries_.end() && at->agent == epoch.agent && at->time >= epoch.time;
+  return has(entries_, epoch) ||
+         std::any_of(bases_.begin(), bases_.end(), [epoch](const auto& base) { return has(*base, epoch); });
+}
+
+void VectorClock::share() {
+  Entries all = std::move(entries_);
+  for (const auto& base : bases_) join(all, *base);
+  entries_.clear();
+  bases_ = {std::make_shared<const Entries>(std::move(all))};
 }
 
 HappensBefore::HappensBefore(const Schedule& schedule) : schedule_(schedule) {
@@ -212,6 +242,7 @@ void HappensBefore::kernel_started(std::uint32_t kernel) {
       KernelState& state = kernels_[kernel];
       state.start = stream.queue.front().host;
       state.start.join(stream.done);
+      state.start.share();
       state.stream = number;
       ++state.launches;
       return;

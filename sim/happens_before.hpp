@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "model/schedule/items.hpp"
@@ -46,14 +47,22 @@ struct Epoch {
 };
 
 // For each agent the last known operation; agents that are not listed are at 0.
+//
+// Most clocks of a kernel have what was known at its start in common. They share it, as a base, and list only
+// what they have learned since: copying and joining them costs that.
 class VectorClock {
  public:
   void advance(Epoch epoch);            // raises one agent's entry to at least epoch.time
   void join(const VectorClock& other);  // entry-wise maximum
   bool contains(Epoch epoch) const;
+  void share();  // makes all that is known a base of the copies of this clock
 
  private:
-  std::vector<Epoch> entries_;  // sorted by agent
+  using Entries = std::vector<Epoch>;  // sorted by agent
+  static void join(Entries& entries, const Entries& others);
+
+  std::vector<std::shared_ptr<const Entries>> bases_;
+  Entries entries_;  // beyond the bases
 };
 
 // Follows one run. Call it in simulated order; it holds a reference to the schedule.

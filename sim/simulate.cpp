@@ -116,14 +116,12 @@ class PowerLimited {
 class MaybeFolded {
  public:
   MaybeFolded(const Schedule& whole, const Machine& machine, const SimulationOptions& options)
-      : whole_(whole),
-        same_luck_(options.symmetry == Symmetry::same_luck || options.symmetry == Symmetry::ranks_same_luck) {
+      : whole_(whole), same_luck_(options.same_luck) {
     const bool watched = options.observer != nullptr && !same_luck_;  // observers need all ranks
     if (options.symmetry == Symmetry::off || watched) return;
     if (options.symmetry == Symmetry::automatic && whole.ranks <= kMostRanksInFull) return;
-    const bool ranks = options.symmetry == Symmetry::ranks || options.symmetry == Symmetry::ranks_same_luck;
     const Numbers numbers = same_luck_ ? Numbers::of_all : Numbers::none;
-    if (ranks) folded_ = fold_ranks(whole, machine, numbers);
+    if (options.symmetry == Symmetry::ranks) folded_ = fold_ranks(whole, machine, numbers);
     if (!folded_) folded_ = fold_nodes(whole, machine, numbers);
     if (folded_) alike_ = same_luck_ ? folded_->in_full() : folded_->once();
   }

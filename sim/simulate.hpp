@@ -52,17 +52,17 @@ enum class Symmetry : std::uint8_t {
   automatic,  // nodes, if a run has more than kMostRanksInFull ranks
   off,        // every rank is simulated
   on,         // nodes, for runs of any size
-  same_luck,  // every rank is simulated, but alike ranks draw equal random shares: the result of `on`
   ranks,      // also GPUs of one node: some per cent too fast, as the slowest of many is slower than one
-  ranks_same_luck,  // every rank is simulated, with the random shares of `ranks`
 };
-inline constexpr std::array<std::string_view, 6> kSymmetryNames{"auto",      "off",   "on",
-                                                                "same-luck", "ranks", "ranks-same-luck"};
+inline constexpr std::array<std::string_view, 4> kSymmetryNames{"auto", "off", "on", "ranks"};
 inline constexpr int kMostRanksInFull = 16;
 
 struct SimulationOptions {
   std::uint64_t seed = 1;  // of the arbitration spread
   Symmetry symmetry = Symmetry::automatic;
+  // Simulate every rank with the random shares that `symmetry` gives to ranks that stand for others: both
+  // runs must agree.
+  bool same_luck = false;
   Counterfactual counterfactual;
   bool link_counters = false;  // report link rates to the observer
   SimulationObserver* observer = nullptr;

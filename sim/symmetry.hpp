@@ -28,8 +28,8 @@
 // that stands for several ranks of its node takes the last of their turns.
 //
 // Random shares. Service, and the rate of equal matmuls, are drawn for each operation, so in a full run nodes
-// are alike up to chance. Simulated once, they have one random share: Symmetry::same_luck gives a full run
-// that draws the same shares. Both runs are equal up to the order in which rates are added (1e-9).
+// are alike up to chance. Simulated once, they have one random share: SimulationOptions::same_luck gives a
+// full run that draws the same shares. Both runs are equal up to the order in which rates are added (1e-9).
 //
 // Example: a push of every rank to all others on 8 nodes of 8 GPUs has a symmetry from 8 ranks on: 8 of 64
 // ranks are simulated, whose 8·63 routes load 8 GPUs and 8 NICs.

@@ -1,4 +1,5 @@
 #include "model/cost/lane_steps.hpp"
+#include "model/schedule/op_views.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -93,11 +94,12 @@ class GroupWaves {
         op_(op),
         threads_(threads),
         per_wave_(lanes_per_wave),
-        lanes_(std::min(op.value, lanes_per_wave)),
+        group_(SparseView(op).lanes()),
+        lanes_(std::min(group_, lanes_per_wave)),
         waves_(static_cast<std::size_t>((threads + lanes_per_wave - 1) / lanes_per_wave)) {}
 
   void walk() {
-    if (op_.value > per_wave_) return walk_wide();
+    if (group_ > per_wave_) return walk_wide();
     for (std::int32_t row = 0; row < op_.rect.rows; row += per_wave_) {
       add(waves_[static_cast<std::size_t>(row / per_wave_) % waves_.size()], row,
           std::min(row + per_wave_, op_.rect.rows), op_.k_begin, op_.k_end);
@@ -125,7 +127,7 @@ class GroupWaves {
     found.more_longest = more_of(*longest);
     found.waits =
         ((reduces ? 1 : std::log2(per_wave_)) + rounds + 1) * longest->scans + rounds * longest->joins;
-    if (op_.value > per_wave_)
+    if (group_ > per_wave_)
       found.waits += kCarryWaits * std::ceil(op_.rect.rows / static_cast<double>(threads_));
   }
 
@@ -140,10 +142,10 @@ class GroupWaves {
 
   // Groups of several waves. The waves have even shares of the group's nonzeros.
   void walk_wide() {
-    const std::int32_t waves_of_group = op_.value / per_wave_;
-    const std::int32_t groups = std::max(1, threads_ / op_.value);
-    for (std::int32_t first = 0, group = 0; first < op_.rect.rows; first += op_.value, ++group) {
-      const std::int32_t end_row = std::min(first + op_.value, op_.rect.rows);
+    const std::int32_t waves_of_group = group_ / per_wave_;
+    const std::int32_t groups = std::max(1, threads_ / group_);
+    for (std::int32_t first = 0, group = 0; first < op_.rect.rows; first += group_, ++group) {
+      const std::int32_t end_row = std::min(first + group_, op_.rect.rows);
       const std::int32_t begin = begin_of(first, op_.k_begin, op_.k_end);
       const std::int32_t end = begin_of(end_row, op_.k_begin, op_.k_end);
       const std::int32_t share = (end - begin + waves_of_group - 1) / waves_of_group;
@@ -183,7 +185,7 @@ class GroupWaves {
 
   const SparseMatrix& matrix_;
   const Op& op_;
-  std::int32_t threads_, per_wave_, lanes_;
+  std::int32_t threads_, per_wave_, group_, lanes_;
   std::vector<Wave> waves_;
   std::vector<char> begins_;  // by batch: whether a row begins in it
 };
@@ -211,12 +213,12 @@ LaneSteps lane_steps(const SparseMatrix& matrix, const Op& op, std::int32_t thre
                      std::int32_t lanes_per_wave, double element, bool staged) {
   LaneSteps found;
   found.instructions = kStepInstructions;
-  const auto sharing = static_cast<LaneSharing>(op.src_row);
-  const auto lanes = static_cast<double>(op.value);
+  const LaneSharing sharing = SparseView(op).sharing();
+  const auto lanes = static_cast<double>(SparseView(op).lanes());
   const double atoms = op.k_end - op.k_begin;
   found.asked = atoms * (element + kIndexBytes);
   found.lookups = found.asked / std::min(kMemoryLineBytes, lanes_per_wave * kIndexBytes);
-  Waves waves(threads, lanes_per_wave, sharing == LaneSharing::vector ? op.value : 1);
+  Waves waves(threads, lanes_per_wave, sharing == LaneSharing::vector ? SparseView(op).lanes() : 1);
   switch (sharing) {
     case LaneSharing::row:
       found.asked = found.lookups = 0;

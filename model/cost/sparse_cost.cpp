@@ -10,6 +10,7 @@
 #include "model/cost/power_bound.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
+#include "model/schedule/op_views.hpp"
 
 namespace tritax {
 
@@ -70,7 +71,7 @@ double slowest_ns(double near_ns, double far_ns, double miss, double count) {
 // Contiguous elements of a lane, if the lane has its own elements.
 double elements_of_walk(const Op& op, std::int32_t threads) {
   const double atoms = op.k_end - op.k_begin;
-  switch (static_cast<LaneSharing>(op.src_row)) {
+  switch (SparseView(op).sharing()) {
     case LaneSharing::row:
       return atoms / op.rect.rows;
     case LaneSharing::even:
@@ -141,10 +142,10 @@ SparseCosts::SparseCosts(const Schedule& schedule, const Gpu& gpu) {
       for (std::uint32_t o = program.first_op; o < program.first_op + program.op_count; ++o) {
         const Op& op = schedule.ops[o];
         if (op.kind != OpKind::sparse_product) continue;
-        const SparseMatrix& matrix = *schedule.sparse[static_cast<std::size_t>(op.index)];
-        const double element = dtype_bytes(op.src_buffer), of_x = dtype_bytes(op.b_buffer);
+        const SparseMatrix& matrix = matrix_of(schedule, op);
+        const double element = dtype_bytes(SparseView(op).values()), of_x = dtype_bytes(SparseView(op).x());
         const auto sectors = static_cast<std::size_t>(std::ceil(matrix.cols * of_x / kMemorySectorBytes)) + 1;
-        XCaches& x = caches.try_emplace({kernel.rank, op.b_buffer}, gpu, sectors).first->second;
+        XCaches& x = caches.try_emplace({kernel.rank, SparseView(op).x()}, gpu, sectors).first->second;
         const std::size_t die = p % static_cast<std::size_t>(gpu.xcds);
         SparseCost cost;
         ask_for_x(matrix, op, static_cast<std::int32_t>(o), die, of_x, x, cost);

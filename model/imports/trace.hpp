@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "model/core/dtype.hpp"
-#include "model/workloads/traced_forms.hpp"
+#include "model/workload/traced_form.hpp"
 
 namespace tritax {
 

@@ -9,6 +9,7 @@
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "model/scenario/write_scenario.hpp"
+#include "model/workloads/registry.hpp"
 
 namespace tritax {
 
@@ -56,17 +57,17 @@ class ProblemFinder {
     const TracedCall& collective = behind ? second : first;
     if (product.collective != TracedCollective::none || collective.collective == TracedCollective::none)
       return false;
-    const TracedForm* form =
-        find_traced_form(collective.collective, behind ? BesideProduct::behind : BesideProduct::before);
-    if (form == nullptr || product.dtype != collective.dtype) return false;
+    const Workload* workload =
+        find_workload(collective.collective, behind ? BesideProduct::behind : BesideProduct::before);
+    if (workload == nullptr || product.dtype != collective.dtype) return false;
     const TracedProduct& size = product.product;
     const std::int64_t sent = behind ? collective.given : received(collective);
     if (sent != (behind ? size.rows * size.columns : size.rows * size.depth)) return false;
     const std::int64_t gpus = gpus_of(collective);
-    Problem problem = problem_of(*form->workload);
-    give(problem, "m", size.rows * (form->rows_of_all ? gpus : 1));
-    give(problem, "n", size.columns * (form->columns_of_all ? gpus : 1));
-    give(problem, "k", size.depth * (form->depth_of_all ? gpus : 1));
+    Problem problem = problem_of(*workload);
+    give(problem, "m", size.rows * (workload->traced->rows_of_all ? gpus : 1));
+    give(problem, "n", size.columns * (workload->traced->columns_of_all ? gpus : 1));
+    give(problem, "k", size.depth * (workload->traced->depth_of_all ? gpus : 1));
     add(std::move(problem), product.dtype, gpus, first.place);
     return true;
   }
@@ -77,12 +78,12 @@ class ProblemFinder {
   }
 
   void add_alone(const TracedCall& call) {
-    const TracedForm* form = find_traced_form(call.collective, BesideProduct::alone);
-    if (form == nullptr) {
+    const Workload* workload = find_workload(call.collective, BesideProduct::alone);
+    if (workload == nullptr) {
       ++found_.left_out["collective without a workload"];
       return;
     }
-    Problem problem = problem_of(*form->workload);
+    Problem problem = problem_of(*workload);
     if (call.collective == TracedCollective::none) {
       give(problem, "m", call.product.rows);
       give(problem, "n", call.product.columns);

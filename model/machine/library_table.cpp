@@ -8,13 +8,12 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
-#include <map>
-#include <mutex>
 #include <span>
 #include <utility>
 
 #include "model/core/csv.hpp"
 #include "model/core/error.hpp"
+#include "model/core/memo.hpp"
 #include "model/core/read_file.hpp"
 #include "model/machine/machine.hpp"
 
@@ -177,12 +176,10 @@ std::shared_ptr<const Table> find_table(const std::string& name_or_path, const s
     if (kind_of_table(name) != kind) continue;
     shipped.push_back(name);
     if (name != name_or_path) continue;
-    static std::mutex guard;
-    static std::map<std::string, std::shared_ptr<const Table>, std::less<>> read;
-    const std::lock_guard<std::mutex> lock(guard);
-    std::shared_ptr<const Table>& table = read[name_or_path];
-    if (!table) table = std::make_shared<Table>(name_or_path, text, fmt::format("{}.csv (shipped)", name));
-    return table;
+    static Memo<std::string, Table> read(embedded::library_tables().size());
+    return read.get(name_or_path, [&name = name, &text = text] {
+      return Table(std::string(name), text, fmt::format("{}.csv (shipped)", name));
+    });
   }
   const std::filesystem::path given(name_or_path);
   if (given.extension() != ".csv") {

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
-#include <deque>
-#include <mutex>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/core/memo.hpp"
 #include "model/core/read_file.hpp"
 #include "model/schedule/json_reader.hpp"
 #include "model/workload/file_values.hpp"
@@ -132,18 +131,12 @@ ExpertHistogram parse_expert_histogram(const std::string& text, const std::strin
 }
 
 std::shared_ptr<const ExpertHistogram> expert_histogram_of(std::int64_t file) {
-  static std::mutex mutex;
-  static std::deque<std::pair<std::int64_t, std::shared_ptr<const ExpertHistogram>>> kept;
+  static Memo<std::int64_t, ExpertHistogram> kept(kMostKept);
   if (file <= 0) return nullptr;
-  const std::lock_guard lock(mutex);
-  for (const auto& [number, histogram] : kept) {
-    if (number == file) return histogram;
-  }
-  const std::string path = file_of(file);
-  kept.emplace_back(file, std::make_shared<const ExpertHistogram>(
-                              parse_expert_histogram(read_file(path, kWanted, kLargestHistogram), path)));
-  if (kept.size() > kMostKept) kept.pop_front();
-  return kept.back().second;
+  return kept.get(file, [file] {
+    const std::string path = file_of(file);
+    return parse_expert_histogram(read_file(path, kWanted, kLargestHistogram), path);
+  });
 }
 
 std::vector<std::int64_t> apportioned(const std::vector<std::int64_t>& weights, std::int64_t whole) {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "model/core/error.hpp"
+#include "model/schedule/find_phases.hpp"
 #include "model/schedule/findings.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
-#include "model/schedule/sync_graph.hpp"
 
 namespace tritax {
 
@@ -57,7 +57,7 @@ std::vector<Finding> check_schedule(const Schedule& schedule, std::size_t limit)
   Findings findings(limit);
   check_ranges(schedule, findings);
   if (findings.empty()) {
-    const SyncGraph graph(schedule);
+    const SyncGraph graph = sync_graph_of(schedule);
     check_progress(graph, findings);
     // Operations that are never reached have no order either; messages about their order would only hide the
     // cause.

@@ -12,7 +12,7 @@
 //    program order, signal and wait, kernel end, stream order or host barrier orders the write before the
 //    read;
 //  * a signal that sets a counter while another operation may change the counter or still needs its old value
-//    (flag_phases.hpp);
+//    (find_phases.hpp);
 //  * with a machine: buffers that exceed its memory, workgroups that do not fit a compute unit (threads,
 //    registers, LDS), persistent kernels that cannot be resident together, workgroups that may never get a
 //    place because spinning workgroups hold all places, for any order in which independent streams start

@@ -6,10 +6,10 @@
 #include <boost/graph/strong_components.hpp>
 
 #include "model/core/error.hpp"
+#include "model/schedule/find_phases.hpp"
 #include "model/schedule/findings.hpp"
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/progress.hpp"
-#include "model/schedule/sync_graph.hpp"
 
 namespace tritax {
 
@@ -110,7 +110,7 @@ void check_scopes(const SyncGraph& graph, Findings& findings) {
 
 // If a setting may come between a signal and a wait for it, the signal or the wait is lost.
 void check_races(const SyncGraph& graph, Findings& findings) {
-  for (const FlagRace& race : graph.races()) {
+  for (const FlagRace& race : find_races(graph)) {
     const Op& setting = graph.op_at(race.setting);
     const Op& other = graph.op_at(race.other);
     const std::string flag = describe_flag(graph.schedule(), setting.flag, setting.index, setting.rank);

@@ -14,6 +14,7 @@
 #include "model/schedule/group.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
+#include "model/schedule/op_views.hpp"
 
 namespace tritax {
 
@@ -204,11 +205,12 @@ class RangeChecker {
                     fmt::format("queries of {}×{} in a kernel that attends with {} of at most {} columns",
                                 op.rect.rows, op.rect.cols, tile.m, tile.k));
     }
-    if (op.value < 0 || op.index < (op.value > 0 ? 1 : 0)) {
+    const AttendView view(op);
+    if (view.first_unseen() < 0 || view.rows_alike() < (view.is_masked() ? 1 : 0)) {
       return refuse(Kind::meaningless,
                     fmt::format("limit {} for groups of {} rows; give at least 0, which is "
                                 "no limit, and groups of at least 1",
-                                op.value, op.index));
+                                view.first_unseen(), view.rows_alike()));
     }
     const Buffer& q = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
     if (q.dtype == DType::fp64) {
@@ -228,21 +230,23 @@ class RangeChecker {
 
   void check_sparse_product(const Op& op, const Kernel& kernel) {
     check_own_rank(op, kernel);
-    if (!in_range(op.index, schedule_.sparse.size()) || !in_range(op.src_row, kLaneSharingNames.size()) ||
-        op.value < 1) {
+    const SparseView view(op);
+    if (!in_range(view.matrix(), schedule_.sparse.size()) ||
+        !in_range(view.sharing_number(), kLaneSharingNames.size()) || view.lanes() < 1) {
       return refuse(
           Kind::out_of_range,
           fmt::format("sparse matrix {} in sharing {} by {} lanes; the schedule has {} such matrices, "
                       "and give at least one lane",
-                      op.index, op.src_row, op.value, schedule_.sparse.size()));
+                      view.matrix(), view.sharing_number(), view.lanes(), schedule_.sparse.size()));
     }
-    const SparseMatrix& matrix = *schedule_.sparse[static_cast<std::size_t>(op.index)];
-    if (!sound_sparse_[static_cast<std::size_t>(op.index)]) return refuse_quietly();
+    const SparseMatrix& matrix = matrix_of(schedule_, op);
+    if (!sound_sparse_[static_cast<std::size_t>(view.matrix())]) return refuse_quietly();
     const std::int64_t last = std::int64_t{op.rect.row} + op.rect.rows;
     if (op.rect.row < 0 || op.rect.rows < 1 || last > matrix.rows || op.rect.col != 0 || op.rect.cols != 1 ||
-        op.src_col != matrix.cols) {
-      return refuse(Kind::out_of_range, fmt::format("rows [{}, {}) and {} columns; the matrix is {}×{}",
-                                                    op.rect.row, last, op.src_col, matrix.rows, matrix.cols));
+        view.rows_of_x() != matrix.cols) {
+      return refuse(Kind::out_of_range,
+                    fmt::format("rows [{}, {}) and {} columns; the matrix is {}×{}", op.rect.row, last,
+                                view.rows_of_x(), matrix.rows, matrix.cols));
     }
     const auto end = static_cast<std::int32_t>(last);
     if (op.k_begin < matrix.begin(op.rect.row) || op.k_end < op.k_begin || op.k_end > matrix.end(end - 1)) {

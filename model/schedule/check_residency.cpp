@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <set>
 
+#include "model/schedule/find_phases.hpp"
 #include "model/schedule/findings.hpp"
 #include "model/schedule/residency.hpp"
-#include "model/schedule/sync_graph.hpp"
 #include "model/schedule/wave_schedule.hpp"
 
 namespace tritax {
@@ -193,7 +193,7 @@ std::vector<Finding> check_schedule_on(const Schedule& schedule, const Machine& 
   check_memory(schedule, machine.gpu, findings);
   check_resources(schedule, machine, findings);
   if (findings.empty()) {
-    const SyncGraph graph(schedule);
+    const SyncGraph graph = sync_graph_of(schedule);
     check_progress(graph, findings);
     if (findings.empty()) {
       const LaunchOrders checked = ResidencyChecker(graph, machine, findings).check();

@@ -1,4 +1,5 @@
 #include "model/schedule/operations.hpp"
+#include "model/schedule/op_views.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -11,10 +12,12 @@ double flops_of(const Op& op) {
   if (op.kind == OpKind::sparse_product) return 2.0 * static_cast<double>(keys);
   if (op.kind != OpKind::attend) return 0;
   std::int64_t seen = keys * op.rect.rows;
-  if (op.value > 0) {
+  const AttendView view(op);
+  if (view.is_masked()) {
     seen = 0;
     for (std::int64_t row = 0; row < op.rect.rows; ++row) {
-      seen += std::clamp<std::int64_t>(op.value + row / std::max(1, op.index) - op.k_begin, 0, keys);
+      seen += std::clamp<std::int64_t>(
+          view.first_unseen() + row / std::max(1, view.rows_alike()) - op.k_begin, 0, keys);
     }
   }
   return 4.0 * op.rect.cols * static_cast<double>(seen);

@@ -1,7 +1,7 @@
 // Runs a schedule without time: everything that can happen happens, until nothing more can happen. Internal
 // to model/schedule.
 //
-// Counters only grow (a counter that is set has one cell per phase, flag_phases.hpp), so the order does not
+// Counters only grow (a counter that is set has one cell per phase, find_phases.hpp), so the order does not
 // matter: a vertex that one such execution does not reach is reached by no execution.
 #pragma once
 

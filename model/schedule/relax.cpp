@@ -11,11 +11,11 @@
 #include "model/core/error.hpp"
 #include "model/schedule/accesses.hpp"
 #include "model/schedule/check.hpp"
+#include "model/schedule/find_phases.hpp"
 #include "model/schedule/findings.hpp"
 #include "model/schedule/harness.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
-#include "model/schedule/sync_graph.hpp"
 
 namespace tritax {
 
@@ -302,11 +302,11 @@ Schedule with_tile_dependences(const Schedule& schedule) {
                 "flag arrays have 16 bit numbers");
 
   if (keeps_boundaries(schedule)) return schedule;
-  const SyncGraph graph(schedule);
+  const SyncGraph graph = sync_graph_of(schedule);
   Schedule relaxed = without_boundaries(schedule);
   Additions additions;
   {
-    const SyncGraph relaxed_graph(relaxed);
+    const SyncGraph relaxed_graph = sync_graph_of(relaxed);
     const auto flag_array = static_cast<std::int16_t>(schedule.flags.size());
     additions = DependencePlanner(relaxed_graph, flag_array).plan(lost_dependences(graph, relaxed_graph));
   }

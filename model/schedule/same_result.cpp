@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "model/schedule/accesses.hpp"
+#include "model/schedule/find_phases.hpp"
 #include "model/schedule/findings.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/op_traits.hpp"
-#include "model/schedule/sync_graph.hpp"
 
 namespace tritax {
 
@@ -234,7 +234,7 @@ SameResult::SameResult(const Schedule& start, const Machine& machine)
     }
   }
   std::sort(in_flight_.begin(), in_flight_.end());
-  const SyncGraph graph(start);
+  const SyncGraph graph = sync_graph_of(start);
   for (const WorkgroupRun& workgroup : graph.workgroups()) {
     const Run& run = graph.runs()[workgroup.run];
     first_op_.push_back(run.kernel == kNoKernel
@@ -387,7 +387,7 @@ std::string SameResult::fault(const Schedule& moved, std::span<const std::uint32
   }
   std::string unpublished = fault_of_publication(moved, start_of, groups_, published_, program_of_op_);
   if (!unpublished.empty()) return unpublished;
-  const SyncGraph graph(moved);
+  const SyncGraph graph = sync_graph_of(moved);
   LaunchOrders orders = LaunchOrders::one;
   std::string fault = finding_of(graph, machine_, &orders);
   if (!fault.empty()) return fault;

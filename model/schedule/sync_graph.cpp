@@ -479,11 +479,6 @@ class SyncGraphBuilder {
   std::vector<std::map<std::uint32_t, std::int64_t>> waited_by_all_;  // by queue: cell and least value
 };
 
-SyncGraph::SyncGraph(const Schedule& schedule)
-    : SyncGraph(schedule, sets_flags(schedule) ? find_phases(schedule) : FlagPhases{}) {
-  if (sets_flags(schedule)) races_ = find_races(*this, phases_);
-}
-
 SyncGraph::SyncGraph(const Schedule& schedule, FlagPhases phases)
     : schedule_(schedule), phases_(std::move(phases)) {
   copy_kernel_.name = "copy engine";

@@ -18,7 +18,7 @@
 // workgroup, or in later kernels of its stream). Then s precedes the event if v > total - behind(s). In the
 // usual case v == total and every signal precedes the event.
 //
-// A signal that sets its counter begins a phase of the counter (flag_phases.hpp). Each phase is a separate
+// A signal that sets its counter begins a phase of the counter (find_phases.hpp). Each phase is a separate
 // cell, to which the setting signal adds its value, before all events. A relaxed signal counts, but has no
 // edge to an event.
 //
@@ -139,10 +139,8 @@ class SyncGraph {
       boost::compressed_sparse_row_graph<boost::bidirectionalS, boost::no_property, boost::no_property,
                                          boost::no_property, std::uint32_t, std::uint32_t>;
 
-  // The schedule must have passed check_ranges and outlive the graph.
-  explicit SyncGraph(const Schedule& schedule);
-
-  // `phases`: phases of counters that are set. Signals and waits without a phase are in no cell.
+  // The schedule must have passed check_ranges and outlive the graph. `phases`: phases of counters that are
+  // set (sync_graph_of of find_phases.hpp finds them). Signals and waits without a phase are in no cell.
   SyncGraph(const Schedule& schedule, FlagPhases phases);
 
   const Schedule& schedule() const { return schedule_; }
@@ -152,7 +150,7 @@ class SyncGraph {
   const std::vector<FlagCell>& cells() const { return cells_; }
   const std::vector<FlagEvent>& events() const { return events_; }
   const std::vector<WorkQueue>& queues() const { return queues_; }
-  const std::vector<FlagRace>& races() const { return races_; }
+  const FlagPhases& phases() const { return phases_; }
   const Graph& graph() const { return graph_; }
 
   // For a copy: a kernel without resources.
@@ -185,7 +183,6 @@ class SyncGraph {
   friend class SyncGraphBuilder;
   const Schedule& schedule_;
   FlagPhases phases_;
-  std::vector<FlagRace> races_;
   Kernel copy_kernel_;
   std::vector<Run> runs_;
   std::vector<WorkgroupRun> workgroups_;

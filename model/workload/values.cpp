@@ -32,7 +32,10 @@ std::string Spec::column(std::size_t part) const {
 }
 
 std::string Spec::option_name() const {
-  if (!option.empty()) return std::string(option);
+  return option.empty() ? tritax::option_name(name) : std::string(option);
+}
+
+std::string option_name(std::string_view name) {
   std::string text = fmt::format("--{}", name);
   std::replace(text.begin(), text.end(), '_', '-');
   return text;

@@ -60,6 +60,9 @@ struct Spec {
   std::string option_name() const;             // "--comm-tile"
 };
 
+// The usual spelling of a name on the command line: "--comm-tile" of "comm_tile".
+std::string option_name(std::string_view name);
+
 // The numbers of a table of specs, with a flag per number: given or default.
 class Values {
  public:

@@ -21,6 +21,8 @@ bool Pattern::uses(std::string_view knob) const {
 
 Problem problem_of(const Workload& workload) { return {&workload, Values(workload.fields)}; }
 
+std::string own_name(std::string_view field) { return std::string(field); }
+
 void complete_problem(Problem& problem, const FieldPlace& place) {
   if (problem.workload->complete != nullptr) problem.workload->complete(problem, place);
 }

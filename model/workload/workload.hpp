@@ -20,6 +20,7 @@
 #include "model/machine/machine.hpp"
 #include "model/schedule/schedule.hpp"
 #include "model/workload/knob_space.hpp"
+#include "model/workload/traced_form.hpp"
 #include "model/workload/values.hpp"
 
 namespace tritax {
@@ -69,6 +70,9 @@ struct Pattern {
 // Place where a field of a problem was given: "file:line", or options.
 using FieldPlace = std::function<std::string(std::string_view field)>;
 
+// The place of an argument of a library call, or in Python: its name.
+std::string own_name(std::string_view field);
+
 // Useful work, for rates and bandwidths.
 struct Work {
   double flops = 0;          // of the whole problem; 0: data movement only
@@ -102,6 +106,17 @@ struct ProjectionFields {
   std::string_view columns = "n";  // of one GPU
   std::string_view depth = "k";
   bool depth_of_all = false;  // depth of all GPUs together; else of one GPU
+};
+
+// The block of a language model's layer that a workload computes, beside its projections
+// (model/workloads/layer_blocks.hpp). The workload's baseline stands for today's serving engines.
+enum class BlockRole : std::uint8_t {
+  none,              // no such block
+  prompt_attention,  // all tokens of several prompts, causal
+  cached_attention,  // one new token per sequence over its keys
+  routed_experts,    // tokens to their experts and back
+  summed_rows,       // every GPU ends with the sum of all matrices
+  gathered_rows,     // every GPU ends with the rows of all GPUs
 };
 
 // Words for the computation, in sentences: "the GEMM needs at least 3 us", "2 us of matrix work more".
@@ -155,6 +170,8 @@ struct Workload {
   bool computes_and_sends = false;  // has separate times of GEMM and communication
   bool back_to_back = false;        // in a busy stream: one of many equal calls
   ProjectionFields projection = {};
+  BlockRole block = BlockRole::none;
+  std::optional<TracedForm> traced = {};  // as a call of a real run; nothing: no call looks like the workload
   ComputingWords computing = {};
 };
 

@@ -15,8 +15,8 @@ namespace {
 // Builds a problem from single fields.
 class BlockProblem {
  public:
-  BlockProblem(std::string_view workload, const std::string& where)
-      : where_(where), problem_(problem_of(find_workload(workload, where))) {}
+  BlockProblem(BlockRole block, const std::string& where)
+      : where_(where), problem_(problem_of(find_workload(block))) {}
 
   BlockProblem& give(std::string_view column, std::int64_t value) {
     for (const Spec& spec : problem_.workload->fields) {
@@ -28,8 +28,9 @@ class BlockProblem {
     return *this;
   }
 
-  LayerBlock finish(std::string_view usual) {
+  LayerBlock finish() {
     complete_problem(problem_, where_);
+    const std::string_view usual = problem_.workload->baseline;
     return {std::move(problem_), usual};
   }
 
@@ -44,8 +45,8 @@ class BlockProblem {
   Problem problem_;
 };
 
-BlockProblem heads_of(std::string_view workload, const AttentionSizes& sizes, const std::string& where) {
-  BlockProblem block(workload, where);
+BlockProblem heads_of(BlockRole role, const AttentionSizes& sizes, const std::string& where) {
+  BlockProblem block(role, where);
   block.give("q_heads", sizes.heads)
       .give("kv_heads", sizes.kv_heads)
       .give("head_dim", sizes.head_dim)
@@ -53,36 +54,36 @@ BlockProblem heads_of(std::string_view workload, const AttentionSizes& sizes, co
   return block;
 }
 
-LayerBlock collective_block(std::string_view workload, std::int64_t rows, std::int64_t columns, DType dtype,
-                            int gpus, const std::string& where) {
-  return BlockProblem(workload, where)
+LayerBlock collective_block(BlockRole role, std::int64_t rows, std::int64_t columns, DType dtype, int gpus,
+                            const std::string& where) {
+  return BlockProblem(role, where)
       .give("rows", rows)
       .give("cols", columns)
       .give("dtype", static_cast<std::int64_t>(dtype))
       .give("gpus", gpus)
-      .finish("library");
+      .finish();
 }
 
 }  // namespace
 
 LayerBlock prompt_attention(const AttentionSizes& sizes, const std::string& where) {
-  return heads_of("attention", sizes, where)
+  return heads_of(BlockRole::prompt_attention, sizes, where)
       .give("batch", sizes.sequences)
       .give("context", sizes.context)
       .give("causal", 1)
-      .finish("library");
+      .finish();
 }
 
 LayerBlock cached_attention(const AttentionSizes& sizes, const std::string& where) {
-  return heads_of("paged-attention", sizes, where)
+  return heads_of(BlockRole::cached_attention, sizes, where)
       .give("sequences_count", sizes.sequences)
       .give("sequences_query", 1)
       .give("sequences_context", sizes.context)
-      .finish("library");
+      .finish();
 }
 
 LayerBlock routed_experts(const ExpertSizes& sizes, const std::string& where) {
-  return BlockProblem("moe", where)
+  return BlockProblem(BlockRole::routed_experts, where)
       .give("tokens", sizes.tokens)
       .give("hidden", sizes.hidden)
       .give("ffn", sizes.intermediate)
@@ -90,17 +91,17 @@ LayerBlock routed_experts(const ExpertSizes& sizes, const std::string& where) {
       .give("top_k", sizes.experts_per_token)
       .give("dtype", static_cast<std::int64_t>(sizes.dtype))
       .give("gpus", sizes.gpus)
-      .finish("library");
+      .finish();
 }
 
 LayerBlock summed_rows(std::int64_t rows, std::int64_t columns, DType dtype, int gpus,
                        const std::string& where) {
-  return collective_block("all-reduce", rows, columns, dtype, gpus, where);
+  return collective_block(BlockRole::summed_rows, rows, columns, dtype, gpus, where);
 }
 
 LayerBlock gathered_rows(std::int64_t rows, std::int64_t columns, DType dtype, int gpus,
                          const std::string& where) {
-  return collective_block("all-gather", rows, columns, dtype, gpus, where);
+  return collective_block(BlockRole::gathered_rows, rows, columns, dtype, gpus, where);
 }
 
 std::int64_t experts_in_use(const LayerBlock& routed) {

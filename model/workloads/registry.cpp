@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "model/core/error.hpp"
-#include "model/workloads/all_gather/schedule.hpp"
-#include "model/workloads/all_gather_gemm/problem.hpp"
+#include "model/workloads/all_gather/workload.hpp"
+#include "model/workloads/all_gather_gemm/workload.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/all_reduce_norm/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
@@ -17,25 +17,37 @@
 #include "model/workloads/broadcast/workload.hpp"
 #include "model/workloads/expert_exchange/workload.hpp"
 #include "model/workloads/flash_decode/workload.hpp"
-#include "model/workloads/gemm/patterns.hpp"
-#include "model/workloads/gemm_all_reduce/patterns.hpp"
+#include "model/workloads/gemm/workload.hpp"
+#include "model/workloads/gemm_all_reduce/workload.hpp"
 #include "model/workloads/gemm_all_reduce_norm/workload.hpp"
-#include "model/workloads/gemm_all_scatter/problem.hpp"
-#include "model/workloads/gemm_all_to_all/patterns.hpp"
-#include "model/workloads/gemm_beside_all_gather/patterns.hpp"
-#include "model/workloads/gemm_reduce_scatter/patterns.hpp"
+#include "model/workloads/gemm_all_scatter/workload.hpp"
+#include "model/workloads/gemm_all_to_all/workload.hpp"
+#include "model/workloads/gemm_beside_all_gather/workload.hpp"
+#include "model/workloads/gemm_reduce_scatter/workload.hpp"
 #include "model/workloads/grouped_gemm/workload.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
 #include "model/workloads/moe/workload.hpp"
 #include "model/workloads/paged_attention/workload.hpp"
 #include "model/workloads/reduce_scatter/workload.hpp"
-#include "model/workloads/remote_access/schedule.hpp"
+#include "model/workloads/remote_access/workload.hpp"
 #include "model/workloads/ring_attention/workload.hpp"
 #include "model/workloads/spmv/workload.hpp"
 #include "model/workloads/streaming_kernel/workload.hpp"
 #include "model/workloads/ulysses_attention/workload.hpp"
 
 namespace tritax {
+
+namespace {
+
+// The first workload for which `suits` holds; null if there is none.
+template <typename Suits>
+const Workload* first_that(const Suits& suits) {
+  const auto found = std::find_if(workloads().begin(), workloads().end(),
+                                  [&](const Workload* workload) { return suits(*workload); });
+  return found == workloads().end() ? nullptr : *found;
+}
+
+}  // namespace
 
 std::span<const Workload* const> workloads() {
   static const std::array<const Workload*, 26> all{&gemm_all_scatter(),
@@ -80,10 +92,19 @@ const Workload& find_workload(std::string_view name, const std::string& where) {
 }
 
 const Workload* find_workload(Projection projection) {
-  const auto found = std::find_if(workloads().begin(), workloads().end(), [&](const Workload* workload) {
-    return workload->projection.projection == projection;
+  return first_that([&](const Workload& workload) { return workload.projection.projection == projection; });
+}
+
+const Workload& find_workload(BlockRole block) {
+  const Workload* found = first_that([&](const Workload& workload) { return workload.block == block; });
+  TRITAX_ASSERT(found != nullptr, "a workload computes every block of a layer");
+  return *found;
+}
+
+const Workload* find_workload(TracedCollective collective, BesideProduct beside) {
+  return first_that([&](const Workload& workload) {
+    return workload.traced && workload.traced->collective == collective && workload.traced->beside == beside;
   });
-  return found == workloads().end() ? nullptr : *found;
 }
 
 }  // namespace tritax

@@ -18,4 +18,10 @@ const Workload& find_workload(std::string_view name, const std::string& where);
 // The first workload for this step of a layer; null if there is none.
 const Workload* find_workload(Projection projection);
 
+// The workload that computes this block of a layer.
+const Workload& find_workload(BlockRole block);
+
+// The workload that a call of a real run looks like; null if there is none.
+const Workload* find_workload(TracedCollective collective, BesideProduct beside);
+
 }  // namespace tritax

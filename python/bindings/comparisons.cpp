@@ -9,6 +9,7 @@
 #include "model/core/error.hpp"
 #include "model/workload/parse_value.hpp"
 #include "python/bindings/calls.hpp"
+#include "python/bindings/fields.hpp"
 #include "python/bindings/module.hpp"
 #include "python/bindings/runs.hpp"
 #include "python/bindings/values.hpp"
@@ -52,48 +53,6 @@ py::dict dict_of(const ReproducedRow& row, const Scenario& scenario) {
   return all;
 }
 
-py::dict dict_of(const JudgedQuestion& verdict) {
-  py::dict all;
-  all["id"] = verdict.id;
-  all["family"] = verdict.family;
-  all["first"] = verdict.first;
-  all["second"] = verdict.second;
-  all["unit"] = verdict.unit;
-  all["published_first"] = verdict.published_first;
-  all["published_second"] = verdict.published_second;
-  all["predicted_first"] = verdict.predicted_first;
-  all["predicted_second"] = verdict.predicted_second;
-  all["published_ratio"] = verdict.published_ratio;
-  all["predicted_ratio"] = verdict.predicted_ratio;
-  all["verdict"] = std::string(kVerdictOutcomeNames[static_cast<std::size_t>(verdict.outcome)]);
-  all["cost"] = verdict.cost;
-  all["says_it_pays"] = verdict.says_it_pays;
-  all["pays_but_loses"] = verdict.pays_but_loses;
-  all["calibration"] = verdict.calibration;
-  all["source"] = verdict.source;
-  all["notes"] = verdict.notes;
-  all["failure"] = verdict.failure;
-  return all;
-}
-
-py::dict dict_of(const Score& score) {
-  py::dict all;
-  all["family"] = score.family;
-  all["questions"] = score.questions;
-  all["right"] = score.right;
-  all["tie"] = score.tie;
-  all["wrong"] = score.wrong;
-  all["failed"] = score.failed;
-  all["clear"] = score.clear;
-  all["clear_right"] = score.clear_right;
-  all["clear_right_or_tie"] = score.clear_right_or_tie;
-  all["says_it_pays"] = score.says_it_pays;
-  all["pays_but_loses"] = score.pays_but_loses;
-  all["mean_cost"] = score.mean_cost;
-  all["worst_cost"] = score.worst_cost;
-  return all;
-}
-
 struct Reproduction {
   py::list rows;
   py::list summary;  // by group
@@ -113,9 +72,11 @@ Reproduction reproduce_python(const py::object& files, const py::object& group, 
   // The first variant stands for all variants of an entry.
   for (std::size_t i = 0; i < rows.size(); ++i)
     answer.rows.append(dict_of(rows[i], numbers.entries[i].scenarios.front()));
-  for (const JudgedQuestion& verdict : all.verdicts) answer.verdicts.append(dict_of(verdict));
-  for (const Score& score : scores_by_family(all.verdicts)) answer.scores.append(dict_of(score));
-  if (!all.verdicts.empty()) answer.scores.append(dict_of(score_of("all", all.verdicts)));
+  for (const JudgedQuestion& verdict : all.verdicts)
+    answer.verdicts.append(row_of(verdict_fields(), verdict));
+  for (const Score& score : scores_by_family(all.verdicts))
+    answer.scores.append(row_of(score_fields(), score));
+  if (!all.verdicts.empty()) answer.scores.append(row_of(score_fields(), score_of("all", all.verdicts)));
   for (const GroupSummary& one : summarise(rows)) {
     py::dict row;
     row["group"] = one.group;
@@ -175,20 +136,6 @@ py::dict dict_of(const Choice& choice) {
   return all;
 }
 
-py::dict dict_of(const ValidationSummary& summary) {
-  py::dict all;
-  all["rows"] = summary.errors.rows;
-  all["median_abs_error"] = summary.errors.median_abs_error;
-  all["p90_abs_error"] = summary.errors.p90_abs_error;
-  all["median_error"] = summary.errors.median_error;
-  all["best_pattern_picked"] = summary.best_pattern_picked;
-  all["mean_regret"] = summary.mean_regret;
-  all["max_regret"] = summary.max_regret;
-  all["pairs_in_order"] = summary.pairs_in_order;
-  all["band_coverage"] = summary.band_coverage;
-  return all;
-}
-
 struct Validation {
   py::list rows;
   py::list choices;  // picks of the model, one per shape
@@ -213,7 +160,7 @@ Validation validate_python(const py::object& measured, const py::object& scenari
   Validation answer;
   for (const ValidatedRow& row : rows) answer.rows.append(dict_of(row, clock, files));
   for (const Choice& choice : choices_of(rows, clock)) answer.choices.append(dict_of(choice));
-  answer.summary = dict_of(summarise(rows, clock));
+  answer.summary = row_of(validation_fields(), summarise(rows, clock));
   return answer;
 }
 

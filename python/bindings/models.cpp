@@ -66,7 +66,7 @@ void add_phase(py::dict& row, const std::string& prefix, const PhaseAnswer& phas
   }
 }
 
-py::dict row_of(const ModelAnswer& answer) {
+py::dict model_row(const ModelAnswer& answer) {
   py::dict row;
   row["batch"] = answer.point.batch;
   row["context"] = answer.point.context;
@@ -118,7 +118,7 @@ py::object model_python(const std::string& name, const Machine& machine, const C
     answers = answer_model(question);
   });
   py::list rows;
-  for (const ModelAnswer& answer : answers.points) rows.append(row_of(answer));
+  for (const ModelAnswer& answer : answers.points) rows.append(model_row(answer));
   return frame_of(rows);
 }
 

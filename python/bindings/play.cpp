@@ -183,7 +183,7 @@ Find play_python(const BoundSchedule& schedule, const Machine& machine, const st
   return find;
 }
 
-py::list rows_of(const PlayResult& result) {
+py::list moves_of(const PlayResult& result) {
   py::list rows;
   for (const PlayedMove& played : result.moves) {
     py::dict row;
@@ -261,7 +261,7 @@ void add_play(py::module_& module) {
           "gain_with_luck", [](const Find& find) { return find.result.gain_with_luck(); },
           "Of the means over seeds that the game did not use; 0 without draws")
       .def_property_readonly("error_of_gain", [](const Find& find) { return find.result.error_of_gain(); })
-      .def_property_readonly("moves", [](const Find& find) { return rows_of(find.result); })
+      .def_property_readonly("moves", [](const Find& find) { return moves_of(find.result); })
       .def_property_readonly(
           "order", [](const Find& find) { return find.result.order; }, "Moved operations, in words")
       .def_property_readonly("evaluated", [](const Find& find) { return find.result.evaluated; })

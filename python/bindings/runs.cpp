@@ -117,7 +117,7 @@ Run simulate_python(const BoundSchedule& schedule, const Machine& machine, std::
   return run;
 }
 
-py::list gpus_of(const Run& run) {
+py::list gpu_rows(const Run& run) {
   py::list rows;
   for (const RankResult& one : run.result.ranks) {
     rows.append(row_of(rank_fields(), RankedResult{rows.size(), &one}));
@@ -206,7 +206,7 @@ void add_runs(py::module_& module) {
   type.def_readonly("schedule", &Run::schedule)
       .def_readonly("machine", &Run::machine)
       .def_property_readonly("account", [](const Run& run) { return run.result.account; })
-      .def_property_readonly("gpus", &gpus_of, "A row a GPU")
+      .def_property_readonly("gpus", &gpu_rows, "A row a GPU")
       .def_property_readonly("links", &links_of, "A row a link direction that carried anything")
       .def_property_readonly("caches", &caches_of, "A row a GPU, die, buffer and operation")
       .def_readonly("taxes", &Run::taxes, "None unless asked for")

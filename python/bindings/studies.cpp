@@ -74,7 +74,7 @@ PythonAdvice advise_python(const Problem& given, const Machine& machine, std::ui
 }
 
 // Keyword arguments of schedule(): the knobs that the pattern uses, where they have a value.
-py::dict knobs_of(const RankedCandidate& candidate) {
+py::dict candidate_knobs(const RankedCandidate& candidate) {
   py::dict knobs;
   const Values& values = candidate->knobs;
   for (std::size_t i = 0; i < values.specs().size(); ++i) {
@@ -90,13 +90,13 @@ std::optional<Spread> spread_of(const RankedCandidate& candidate) {
   return candidate->spread.known() ? std::optional(candidate->spread) : std::nullopt;
 }
 
-py::dict record_of(const RankedCandidate& candidate) {
+py::dict candidate_record(const RankedCandidate& candidate) {
   return row_of(candidate_fields(), candidate.ranked());
 }
 
 py::list records_of(const PythonAdvice& advice) {
   py::list rows;
-  for (std::size_t i = 0; i < advice.size(); ++i) rows.append(record_of(advice.at(i)));
+  for (std::size_t i = 0; i < advice.size(); ++i) rows.append(candidate_record(advice.at(i)));
   return rows;
 }
 
@@ -129,11 +129,11 @@ void add_candidates(py::module_& module) {
   using C = RankedCandidate;
   py::class_<C> type(module, "Candidate", "The best candidate of one pattern");
   add_properties(type, candidate_fields(), &C::ranked);
-  type.def_property_readonly("knobs", &knobs_of, "As keyword arguments of schedule()")
+  type.def_property_readonly("knobs", &candidate_knobs, "As keyword arguments of schedule()")
       .def_property_readonly("account", [](const C& one) { return one->taxes.account; })
       .def_property_readonly("taxes", [](const C& one) { return one->taxes; })
       .def_property_readonly("spread", &spread_of, "With other seeds; None where these were not run")
-      .def("record", &record_of)
+      .def("record", &candidate_record)
       .def("__repr__", [](const C& one) {
         return fmt::format("<Candidate {} {}: {:.1f} us, {}>", one.place + 1, one->pattern->name,
                            one->time_ns / 1000, describe(*one->pattern, one->knobs));

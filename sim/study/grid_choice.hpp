@@ -23,7 +23,6 @@ namespace tritax {
 
 // Options of the table besides patterns; the first pattern is option 0.
 enum class GridOption : std::uint8_t { chosen, all_units, other_grids };
-inline constexpr std::size_t kGridOptions = 3;
 
 struct GridTable {
   ChoiceTable table;         // options: patterns, then GridOption

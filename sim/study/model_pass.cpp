@@ -14,26 +14,24 @@ namespace tritax {
 
 namespace {
 
-constexpr std::string_view kTpOption = "--tp";
-constexpr std::string_view kEpOption = "--ep";
-
 double product(std::int64_t a, std::int64_t b, std::int64_t c = 1) {
   return static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
 }
 
-void check_deployment(const LanguageModel& model, const ModelDeployment& deployment) {
+void check_deployment(const LanguageModel& model, const ModelDeployment& deployment,
+                      const FieldPlace& place) {
   const auto [tp, ep] = deployment;
   if (ep == 1) return;
   if (model.experts == 0)
-    throw UserError(fmt::format("{}: {} has no experts; give 1", kEpOption, model.name));
+    throw UserError(fmt::format("{}: {} has no experts; give 1", place("ep"), model.name));
   if (ep % tp != 0) {
     throw UserError(
         fmt::format("{}: {} GPUs share the experts and {} every product; give 1 or a multiple of {}",
-                    kEpOption, ep, tp, tp));
+                    place("ep"), ep, tp, tp));
   }
   if (model.experts % ep == 0) return;
   throw UserError(
-      fmt::format("{}: {} does not divide the {} experts of {}", kEpOption, ep, model.experts, model.name));
+      fmt::format("{}: {} does not divide the {} experts of {}", place("ep"), ep, model.experts, model.name));
 }
 
 // Sizes of the products of one pass.
@@ -49,8 +47,9 @@ struct PassSize {
 
 class PassWalk {
  public:
-  PassWalk(const LanguageModel& model, const ModelDeployment& deployment, const PassSize& size, DType dtype)
-      : model_(model), deployment_(deployment), size_(size), dtype_(dtype) {}
+  PassWalk(const LanguageModel& model, const ModelDeployment& deployment, const PassSize& size, DType dtype,
+           const FieldPlace& place)
+      : model_(model), deployment_(deployment), size_(size), dtype_(dtype), place_(place) {}
 
   ModelPass pass() {
     pass_.gpus = deployment_.gpus();
@@ -59,7 +58,7 @@ class PassWalk {
     if (model_.vocabulary > 0)
       section(1, [&] { add_rows_stream("embedding", 1, size_.rows, 2 * model_.hidden); });
     const Deployment layer{deployment_.tp, size_.phase, size_.rows, false};
-    const Layers layers = layers_of(model_, layer, std::string(kTpOption));
+    const Layers layers = layers_of(model_, layer, place_("tp"));
     for (const LayerKind& kind : layers.kinds) {
       section(kind.count, [&] { add_layer(layers, kind, layer); });
     }
@@ -103,7 +102,7 @@ class PassWalk {
     if (deployment_.tp == 1 || sums_later) step.projection = Projection::columns;
     PassBlock block;
     block.name = step.name;
-    block.problem = problem_of(step, layer, dtype_, row_options());
+    block.problem = problem_of(step, layer, dtype_, row_places());
     block.usual = baseline_of(*block.problem->workload)->name;
     block.least_bytes = product(step.columns, step.depth) * bytes_of(dtype_);
     block.least_flops = 2 * product(step.rows, step.columns, step.depth);
@@ -150,7 +149,7 @@ class PassWalk {
       sizes.kv_heads = own_kv_heads();
     }
     const bool decodes = size_.phase == Phase::decode;
-    const std::string where = "--batch --context";
+    const std::string where = place_("batch") + " " + place_("context");
     LayerBlock found = decodes ? cached_attention(sizes, where) : prompt_attention(sizes, where);
     PassBlock block;
     block.name = "attention";
@@ -192,14 +191,14 @@ class PassWalk {
     const bool split = deployment_.ep == 1;  // every expert is split over the GPUs
     const std::int64_t tp = deployment_.tp;
     if (split && model_.expert_intermediate % tp != 0) {
-      throw UserError(fmt::format("{}: {} does not divide the {} columns of an expert of {}", kTpOption, tp,
-                                  model_.expert_intermediate, model_.name));
+      throw UserError(fmt::format("{}: {} does not divide the {} columns of an expert of {}", place_("tp"),
+                                  tp, model_.expert_intermediate, model_.name));
     }
     const std::int64_t part = model_.expert_intermediate / (split ? tp : 1);
     const std::int64_t tokens = split ? size_.rows : size_.expert_tokens;
     LayerBlock found = routed_experts(
         {tokens, model_.experts, model_.experts_per_token, model_.hidden, part, dtype_, deployment_.ep},
-        row_options());
+        row_places());
     PassBlock block;
     block.name = "experts";
     block.least_bytes = product(experts_in_use(found), 3 * part, model_.hidden) * bytes_of(dtype_);
@@ -209,7 +208,7 @@ class PassWalk {
     add(std::move(block));
     if (tp == 1) return;
     const DType between = dtype_between(dtype_);
-    const std::string where = row_options();
+    const std::string where = row_places();
     LayerBlock after = split ? summed_rows(size_.rows, model_.hidden, between, deployment_.tp, where)
                              : gathered_rows(tokens, model_.hidden, between, deployment_.tp, where);
     PassBlock exchange;
@@ -219,8 +218,9 @@ class PassWalk {
     add(std::move(exchange));
   }
 
-  std::string row_options() const {
-    return size_.phase == Phase::decode ? "--batch" : "--batch --context --pass-tokens";
+  std::string row_places() const {
+    if (size_.phase == Phase::decode) return place_("batch");
+    return fmt::format("{} {} {}", place_("batch"), place_("context"), place_("pass_tokens"));
   }
 
   // Adds a block; equal blocks are kept once.
@@ -237,6 +237,7 @@ class PassWalk {
   const ModelDeployment& deployment_;
   const PassSize& size_;
   const DType dtype_;
+  const FieldPlace& place_;
   ModelPass pass_;
 };
 
@@ -245,25 +246,25 @@ std::int64_t ceil_share(std::int64_t all, std::int64_t parts) { return (all + pa
 }  // namespace
 
 ModelPass decode_pass(const LanguageModel& model, const ModelDeployment& deployment, std::int64_t batch,
-                      std::int64_t context, DType dtype) {
-  check_deployment(model, deployment);
+                      std::int64_t context, DType dtype, const FieldPlace& place) {
+  check_deployment(model, deployment, place);
   const std::int64_t least = deployment.ep > 1 ? deployment.ep : deployment.replicas();
   if (batch < least) {
     throw UserError(
-        fmt::format("--batch: {} sequences leave some of the {} GPUs that share the experts without a token; "
+        fmt::format("{}: {} sequences leave some of the {} GPUs that share the experts without a token; "
                     "give {} or more",
-                    batch, deployment.ep, least));
+                    place("batch"), batch, deployment.ep, least));
   }
   PassSize size;
   size.sequences = size.rows = size.prompts = ceil_share(batch, deployment.replicas());
   size.context = context;
   size.expert_tokens = ceil_share(batch, deployment.ep);
-  return PassWalk(model, deployment, size, dtype).pass();
+  return PassWalk(model, deployment, size, dtype, place).pass();
 }
 
 ModelPass prefill_pass(const LanguageModel& model, const ModelDeployment& deployment, std::int64_t batch,
-                       std::int64_t context, std::int64_t most_tokens, DType dtype) {
-  check_deployment(model, deployment);
+                       std::int64_t context, std::int64_t most_tokens, DType dtype, const FieldPlace& place) {
+  check_deployment(model, deployment, place);
   const std::int64_t sequences = ceil_share(batch, deployment.replicas());
   PassSize size;
   size.phase = Phase::prefill;
@@ -280,14 +281,15 @@ ModelPass prefill_pass(const LanguageModel& model, const ModelDeployment& deploy
     size.rows = size.sequences * context;
   }
   size.expert_tokens = ceil_share(size.rows, deployment.tp);
-  ModelPass pass = PassWalk(model, deployment, size, dtype).pass();
+  ModelPass pass = PassWalk(model, deployment, size, dtype, place).pass();
   pass.passes = passes;
   return pass;
 }
 
-std::vector<std::string> left_out_of(const LanguageModel& model, bool engine) {
+std::vector<std::string> left_out_of(const LanguageModel& model, bool engine, const FieldPlace& place) {
   std::vector<std::string> left_out;
-  if (!engine) left_out.emplace_back("host work of a serving engine between steps (--engine-us)");
+  if (!engine)
+    left_out.push_back(fmt::format("host work of a serving engine between steps ({})", place("engine_us")));
   left_out.emplace_back("the exchange of logits");
   if (model.experts > 0) {
     left_out.emplace_back("activations of routed experts");
@@ -299,9 +301,9 @@ std::vector<std::string> left_out_of(const LanguageModel& model, bool engine) {
 }
 
 ModelMemory memory_of(const LanguageModel& model, const ModelDeployment& deployment, std::int64_t batch,
-                      std::int64_t context, DType dtype, const Gpu& gpu) {
-  check_deployment(model, deployment);
-  const Layers layers = layers_of(model, {deployment.tp, Phase::prefill, 1, false}, std::string(kTpOption));
+                      std::int64_t context, DType dtype, const Gpu& gpu, const FieldPlace& place) {
+  check_deployment(model, deployment, place);
+  const Layers layers = layers_of(model, {deployment.tp, Phase::prefill, 1, false}, place("tp"));
   const double element = bytes_of(dtype);
   const double between = bytes_of(dtype_between(dtype));
   ModelMemory memory;

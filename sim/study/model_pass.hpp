@@ -84,18 +84,19 @@ struct ModelPass {
   double engine_ns = 0;        // host time between two passes, while the GPUs wait
 };
 
-// Both throw UserError, which begins with an option, for sizes that the GPUs cannot share, and for sizes out
-// of range.
+// Both throw UserError for sizes that the GPUs cannot share, and for sizes out of range; `place` says how the
+// user knows batch, context, pass_tokens, tp and ep: as options or arguments.
 //
 // `batch` sequences in all, each with `context` tokens in the cache, of which one is new.
 ModelPass decode_pass(const LanguageModel& model, const ModelDeployment& deployment, std::int64_t batch,
-                      std::int64_t context, DType dtype);
+                      std::int64_t context, DType dtype, const FieldPlace& place = own_name);
 // … each with a prompt of `context` tokens.
 ModelPass prefill_pass(const LanguageModel& model, const ModelDeployment& deployment, std::int64_t batch,
-                       std::int64_t context, std::int64_t most_tokens, DType dtype);
+                       std::int64_t context, std::int64_t most_tokens, DType dtype,
+                       const FieldPlace& place = own_name);
 
 // Parts of a model that no pass has. `engine`: passes contain host time between them.
-std::vector<std::string> left_out_of(const LanguageModel& model, bool engine);
+std::vector<std::string> left_out_of(const LanguageModel& model, bool engine, const FieldPlace& place);
 
 // Type of attention, results, norms and the cache: 8-bit models keep 16-bit results.
 inline DType dtype_between(DType dtype) { return dtype == DType::fp8 ? DType::bf16 : dtype; }
@@ -110,6 +111,6 @@ struct ModelMemory {
   bool fits() const { return bytes() <= capacity_bytes; }
 };
 ModelMemory memory_of(const LanguageModel& model, const ModelDeployment& deployment, std::int64_t batch,
-                      std::int64_t context, DType dtype, const Gpu& gpu);
+                      std::int64_t context, DType dtype, const Gpu& gpu, const FieldPlace& place = own_name);
 
 }  // namespace tritax

@@ -248,20 +248,22 @@ PlannedPoint plan_of(const ModelPoint& point, const ModelQuestion& question) {
   PlannedPoint plan;
   plan.answer.point = point;
   const auto& [batch, context, deployment] = point;
+  const FieldPlace& place = question.place;
   try {
     const ModelMemory memory =
-        memory_of(question.model, deployment, batch, context, question.dtype, question.machine.gpu);
+        memory_of(question.model, deployment, batch, context, question.dtype, question.machine.gpu, place);
     plan.answer.memory = memory;
     if (!memory.fits()) {
       throw UserError(fmt::format(
           "does not fit: {} of weights and {} of cache per GPU, of {} ({:.0f} bytes over); give more GPUs by "
-          "--tp or --ep, or less --batch or --context",
+          "{} or {}, or less {} or {}",
           gigabytes(memory.weight_bytes), gigabytes(memory.cache_bytes), gigabytes(memory.capacity_bytes),
-          memory.bytes() - memory.capacity_bytes));
+          memory.bytes() - memory.capacity_bytes, place("tp"), place("ep"), place("batch"),
+          place("context")));
     }
-    plan.decode = decode_pass(question.model, deployment, batch, context, question.dtype);
+    plan.decode = decode_pass(question.model, deployment, batch, context, question.dtype, place);
     plan.prefill =
-        prefill_pass(question.model, deployment, batch, context, question.pass_tokens, question.dtype);
+        prefill_pass(question.model, deployment, batch, context, question.pass_tokens, question.dtype, place);
     plan.decode.engine_ns = plan.prefill.engine_ns = question.engine_ns;
   } catch (const UserError& error) {
     plan.answer.refusal = error.what();
@@ -304,7 +306,7 @@ double ModelAnswer::tokens_per_s() const {
 }
 
 const Selector& usual_selector(Phase phase) {
-  return find_selector(phase == Phase::decode ? "bounds" : "defaults", "--selector");
+  return find_selector(phase == Phase::decode ? "bounds" : "defaults", "the default");
 }
 
 ModelAnswers answer_model(const ModelQuestion& question) {

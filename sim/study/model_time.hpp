@@ -116,6 +116,8 @@ struct ModelQuestion {
   const Selector* prefill_selector = nullptr;  // null: `defaults`
   std::uint64_t seed = 1;
   int threads = 0;
+  // How messages name batch, context, pass_tokens, tp, ep and engine_us.
+  FieldPlace place = own_name;
   const std::atomic<bool>* stop = nullptr;
   std::function<void(std::size_t done, std::size_t all)> progress;  // problems; may be empty
 };

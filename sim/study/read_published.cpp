@@ -192,10 +192,6 @@ std::vector<PublishedEntry> parse_published(std::string_view toml, const std::st
   return entries;
 }
 
-std::vector<PublishedEntry> read_published(const std::string& path) {
-  return parse_published(read_text_file(path), path);
-}
-
 std::vector<PublishedEntry> shipped_published() {
   std::vector<PublishedEntry> entries;
   for (const auto& [stem, text] : embedded::published_files()) {

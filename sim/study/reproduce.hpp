@@ -74,7 +74,6 @@ using ReproduceOptions = ParallelOptions;
 
 // Throws UserError with file, line, key, value and the allowed values.
 std::vector<PublishedEntry> parse_published(std::string_view toml, const std::string& origin);
-std::vector<PublishedEntry> read_published(const std::string& path);
 
 // The entries that come with Tritax (scenarios/published), files in alphabetical order.
 std::vector<PublishedEntry> shipped_published();

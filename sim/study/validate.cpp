@@ -288,4 +288,39 @@ ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock
   return summary;
 }
 
+const Fields<ValidationSummary>& validation_fields() {
+  constexpr unsigned kData = shown::kJson | shown::kRow;
+  const auto number = [](std::string_view name, std::string_view meaning, auto member) {
+    return Field<ValidationSummary>{{.name = name, .meaning = meaning, .shows = kData, .nullable = true},
+                                    member};
+  };
+  const auto error = [](std::string_view name, std::string_view meaning, double ErrorSummary::*member,
+                        unsigned shows) {
+    return Field<ValidationSummary>{
+        {.name = name, .meaning = meaning, .shows = shows},
+        [member](const ValidationSummary& summary) { return summary.errors.*member; }};
+  };
+  static const Fields<ValidationSummary> fields{
+      {{.name = "rows",
+        .type = FieldType::size,
+        .meaning = "predictions beside measurements",
+        .shows = kData},
+       [](const ValidationSummary& summary) { return summary.errors.rows; }},
+      error("median_abs_error", "half of the errors are at most this far from 0",
+            &ErrorSummary::median_abs_error, kData),
+      error("p90_abs_error", "nine of ten errors are at most this far from 0", &ErrorSummary::p90_abs_error,
+            kData),
+      error("median_error", "median with sign; below 0 the model is too fast", &ErrorSummary::median_error,
+            shown::kRow),
+      number("best_pattern_picked", "share of the shapes whose fastest pattern is picked; none: no choices",
+             &ValidationSummary::best_pattern_picked),
+      number("mean_regret", "mean extra time of the picked run", &ValidationSummary::mean_regret),
+      number("max_regret", "largest extra time of a picked run", &ValidationSummary::max_regret),
+      number("pairs_in_order", "share of the pairs of patterns of a shape that are in the measured order",
+             &ValidationSummary::pairs_in_order),
+      number("band_coverage", "share of the measured times in the band of other sets; none: no band is known",
+             &ValidationSummary::band_coverage)};
+  return fields;
+}
+
 }  // namespace tritax

@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/core/fields.hpp"
 #include "model/scenario/scenario.hpp"
 #include "sim/study/in_parallel.hpp"
 #include "sim/study/standing.hpp"
@@ -155,5 +156,8 @@ struct ValidationSummary {
   std::optional<double> band_coverage;  // share of the rows with a band whose band holds; empty: no bands
 };
 ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock clock);
+
+// How JSON and Python show a summary.
+const Fields<ValidationSummary>& validation_fields();
 
 }  // namespace tritax

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/workload/parse_value.hpp"
@@ -66,6 +67,177 @@ JudgedQuestion verdict_of(const VerdictQuestion& question, const std::vector<con
   }
   judge(verdict);
   return verdict;
+}
+
+std::string ratio_text(const std::optional<double>& ratio) {
+  return ratio ? fmt::format("{:.3g}", *ratio) : "-";
+}
+
+std::string percent_of(std::size_t part, std::size_t all) {
+  return all == 0 ? "-" : fmt::format("{:.0f}", 100.0 * static_cast<double>(part) / static_cast<double>(all));
+}
+
+constexpr unsigned kData = shown::kJson | shown::kRow;  // of programs, with all digits
+constexpr unsigned kDataAndCsv = kData | shown::kCsv;
+
+Fields<JudgedQuestion> question_part() {
+  return {
+      {{.name = "id",
+        .type = FieldType::text,
+        .meaning = "name of the question",
+        .shows = kDataAndCsv | shown::kText},
+       &JudgedQuestion::id},
+      {{.name = "family", .type = FieldType::text, .meaning = "what is compared", .shows = kDataAndCsv},
+       &JudgedQuestion::family},
+      {{.name = "first",
+        .type = FieldType::text,
+        .meaning = "the way that has to be built or chosen",
+        .shows = kDataAndCsv | shown::kText},
+       &JudgedQuestion::first},
+      {{.name = "second",
+        .type = FieldType::text,
+        .meaning = "the way that exists already",
+        .shows = kDataAndCsv | shown::kText},
+       &JudgedQuestion::second},
+      {{.name = "unit",
+        .type = FieldType::text,
+        .meaning = "of the two published and the two predicted numbers",
+        .shows = kDataAndCsv},
+       &JudgedQuestion::unit},
+  };
+}
+
+Fields<JudgedQuestion> number_part() {
+  const auto number = [](std::string_view name, std::string_view meaning, auto member) {
+    return Field<JudgedQuestion>{{.name = name, .meaning = meaning, .shows = kDataAndCsv, .nullable = true},
+                                 member};
+  };
+  return {
+      number("published_first", "of the first way; none where only the ratio was published",
+             &JudgedQuestion::published_first),
+      number("published_second", "of the second way; none where only the ratio was published",
+             &JudgedQuestion::published_second),
+      number("predicted_first", "of the first way; none without a prediction",
+             &JudgedQuestion::predicted_first),
+      number("predicted_second", "of the second way; none without a prediction",
+             &JudgedQuestion::predicted_second),
+      {{.name = "published_ratio",
+        .meaning = "time of the second way per time of the first; above 1 the first is faster",
+        .shows = kDataAndCsv},
+       &JudgedQuestion::published_ratio},
+      number("predicted_ratio", "the same, predicted; none where a simulation failed",
+             &JudgedQuestion::predicted_ratio),
+      {{.name = "published",
+        .type = FieldType::text,
+        .meaning = "time of the second way per time of the first",
+        .shows = shown::kText},
+       [](const JudgedQuestion& one) { return ratio_text(one.published_ratio); }},
+      {{.name = "predicted",
+        .type = FieldType::text,
+        .meaning = "the same, predicted",
+        .shows = shown::kText},
+       [](const JudgedQuestion& one) { return ratio_text(one.predicted_ratio); }},
+  };
+}
+
+Fields<JudgedQuestion> outcome_part() {
+  return {
+      {{.name = "verdict",
+        .type = FieldType::text,
+        .meaning = "whether the prediction names the faster way",
+        .shows = kDataAndCsv | shown::kText},
+       [](const JudgedQuestion& one) { return kVerdictOutcomeNames[static_cast<std::size_t>(one.outcome)]; }},
+      {{.name = "cost",
+        .meaning = "extra time of the way that is predicted to be faster, by the published times",
+        .shows = kDataAndCsv},
+       &JudgedQuestion::cost},
+      {{.name = "cost",
+        .unit = FieldUnit::percent,
+        .meaning = "extra time of the way that is predicted to be faster, by the published times",
+        .shows = shown::kText},
+       [](const JudgedQuestion& one) { return one.cost > 0 ? FieldValue(100 * one.cost) : FieldValue(); }},
+      {{.name = "says_it_pays",
+        .type = FieldType::yes_no,
+        .meaning = "the first way is predicted to be faster, by more than a tie",
+        .shows = kData},
+       &JudgedQuestion::says_it_pays},
+      {{.name = "pays_but_loses",
+        .type = FieldType::yes_no,
+        .meaning = "says that it pays, and the first way is clearly slower",
+        .shows = kDataAndCsv},
+       &JudgedQuestion::pays_but_loses},
+      {{.name = "calibration",
+        .type = FieldType::yes_no,
+        .meaning = "one of the numbers helped to set a parameter or to choose knobs",
+        .shows = kDataAndCsv},
+       &JudgedQuestion::calibration},
+      {{.name = "mark",
+        .type = FieldType::text,
+        .meaning = "whether the first way pays but loses, or one of the numbers is no prediction",
+        .shows = shown::kText},
+       [](const JudgedQuestion& one) {
+         return one.pays_but_loses ? "pays, but loses" : one.calibration ? "calibration" : "";
+       }},
+  };
+}
+
+Fields<JudgedQuestion> origin_part() {
+  return {
+      {{.name = "source",
+        .type = FieldType::text,
+        .meaning = "who published the numbers",
+        .shows = kDataAndCsv},
+       &JudgedQuestion::source},
+      {{.name = "notes", .type = FieldType::text, .meaning = "what is known of the question", .shows = kData},
+       &JudgedQuestion::notes},
+      {{.name = "failure",
+        .type = FieldType::text,
+        .meaning = "why there is no prediction",
+        .shows = shown::kCsv | shown::kRow},
+       &JudgedQuestion::failure},
+      {{.name = "failure",
+        .type = FieldType::text,
+        .meaning = "why there is no prediction",
+        .shows = shown::kJson,
+        .optional = true},
+       [](const JudgedQuestion& one) {
+         return one.failure.empty() ? FieldValue() : FieldValue(one.failure);
+       }},
+  };
+}
+
+Field<Score> count_of(std::string_view name, std::string_view meaning, std::size_t Score::*member,
+                      unsigned shows = kData | shown::kText, std::string title = "") {
+  return {
+      {.name = name, .type = FieldType::size, .meaning = meaning, .shows = shows, .title = std::move(title)},
+      member};
+}
+
+Field<Score> share_of_clear(std::string_view name, std::string_view meaning, std::size_t Score::*member,
+                            std::string title) {
+  return {{.name = name,
+           .unit = FieldUnit::percent,
+           .type = FieldType::text,
+           .meaning = meaning,
+           .shows = shown::kText,
+           .title = std::move(title)},
+          [member](const Score& score) { return percent_of(score.*member, score.clear); }};
+}
+
+Fields<Score> cost_fields() {
+  return {
+      {{.name = "mean_cost",
+        .unit = FieldUnit::percent,
+        .meaning = "mean extra time of the predicted choice",
+        .shows = shown::kText},
+       [](const Score& score) { return 100 * score.mean_cost; }},
+      {{.name = "mean_cost",
+        .meaning = "mean extra time of the predicted choice, over all questions with a prediction",
+        .shows = kData},
+       &Score::mean_cost},
+      {{.name = "worst_cost", .meaning = "largest extra time of the predicted choice", .shows = kData},
+       &Score::worst_cost},
+  };
 }
 
 }  // namespace
@@ -189,6 +361,47 @@ std::vector<Score> scores_by_family(const std::vector<JudgedQuestion>& verdicts)
   std::vector<Score> scores;
   for (const std::string& family : families) scores.push_back(score_of(family, members.at(family)));
   return scores;
+}
+
+const Fields<JudgedQuestion>& verdict_fields() {
+  static const Fields<JudgedQuestion> fields = [] {
+    Fields<JudgedQuestion> all = question_part();
+    append(all, number_part());
+    append(all, outcome_part());
+    append(all, origin_part());
+    return all;
+  }();
+  return fields;
+}
+
+const Fields<Score>& score_fields() {
+  static const Fields<Score> fields = [] {
+    Fields<Score> all{
+        {{.name = "family",
+          .type = FieldType::text,
+          .meaning = "whose questions are counted",
+          .shows = kData | shown::kText},
+         &Score::family},
+        count_of("questions", "how many there are", &Score::questions),
+        count_of("right", "the prediction names the faster way", &Score::right),
+        count_of("tie", "one of the differences is too small to name a faster way", &Score::tie),
+        count_of("wrong", "the prediction names the slower way", &Score::wrong),
+        count_of("failed", "without a prediction", &Score::failed),
+        count_of("clear", "with clearly different published times", &Score::clear),
+        share_of_clear("clear_right_or_tie", "of the clear questions, right or tie",
+                       &Score::clear_right_or_tie, "right or tie of these"),
+        share_of_clear("clear_right", "of the clear questions, right", &Score::clear_right, "right of these"),
+        count_of("clear_right", "of the clear questions, right", &Score::clear_right, kData),
+        count_of("clear_right_or_tie", "of the clear questions, right or tie", &Score::clear_right_or_tie,
+                 kData),
+        count_of("says_it_pays", "the first way is predicted to be faster, by more than a tie",
+                 &Score::says_it_pays, kData),
+        count_of("pays_but_loses", "of these, the first way is clearly slower", &Score::pays_but_loses,
+                 kData | shown::kText, "pays, but loses")};
+    append(all, cost_fields());
+    return all;
+  }();
+  return fields;
 }
 
 }  // namespace tritax

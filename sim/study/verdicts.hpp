@@ -23,6 +23,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/core/fields.hpp"
 #include "sim/study/reproduce.hpp"
 
 namespace tritax {
@@ -128,5 +129,9 @@ struct Score {
 };
 Score score_of(const std::string& family, const std::vector<JudgedQuestion>& verdicts);
 std::vector<Score> scores_by_family(const std::vector<JudgedQuestion>& verdicts);
+
+// How text, CSV, JSON and Python show a verdict and a score.
+const Fields<JudgedQuestion>& verdict_fields();
+const Fields<Score>& score_fields();
 
 }  // namespace tritax

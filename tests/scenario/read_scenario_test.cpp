@@ -6,7 +6,7 @@
 
 #include "model/core/error.hpp"
 #include "model/scenario/scenario.hpp"
-#include "model/workloads/remote_access/schedule.hpp"
+#include "model/workloads/remote_access/workload.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {

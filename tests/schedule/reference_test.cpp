@@ -7,7 +7,7 @@
 
 #include "model/schedule/json.hpp"
 #include "model/schedule/relax.hpp"
-#include "model/workloads/gemm_all_scatter/problem.hpp"
+#include "model/workloads/gemm_all_scatter/workload.hpp"
 #include "tests/schedule/collective_gemm.hpp"
 #include "tests/schedule/expect_finding.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/schedule/sync_graph.hpp"
+#include "model/schedule/find_phases.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -63,7 +63,7 @@ std::vector<OpPoint> points_of(const SyncGraph& graph) {
 
 RC_GTEST_PROP(SyncGraph, ManyQuestionsAtOnceHaveTheAnswersOfSingleSearches, ()) {
   const Schedule schedule = random_order();
-  const SyncGraph graph(schedule);
+  const SyncGraph graph = sync_graph_of(schedule);
   const std::vector<OpPoint> points = points_of(graph);
   std::vector<OrderQuery> queries;
   for (const OpPoint& before : points) {
@@ -89,7 +89,7 @@ RC_GTEST_PROP(SyncGraph, ManyQuestionsAtOnceHaveTheAnswersOfSingleSearches, ()) 
 
 RC_GTEST_PROP(SyncGraph, SidesAreWhatSingleQuestionsSay, ()) {
   const Schedule schedule = random_order();
-  const SyncGraph graph(schedule);
+  const SyncGraph graph = sync_graph_of(schedule);
   std::vector<std::vector<std::uint32_t>> ops(graph.workgroups().size());
   for (const OpPoint& point : points_of(graph)) {
     ops[point.workgroup_run].push_back(point.op);
@@ -135,7 +135,7 @@ TEST(Accesses, ALongWorkgroupOnOneTileMeetsAReaderOnceARead) {
   }
   s.builder.launch(0, k);
   const Schedule schedule = s.builder.finish();
-  const Accesses accesses = find_accesses(SyncGraph(schedule));
+  const Accesses accesses = find_accesses(sync_graph_of(schedule));
   EXPECT_EQ(accesses.writes.size(), 1U);
   EXPECT_EQ(accesses.read_write.size(), static_cast<std::size_t>(kTimes));
   EXPECT_TRUE(check_schedule(schedule).empty());
@@ -143,7 +143,7 @@ TEST(Accesses, ALongWorkgroupOnOneTileMeetsAReaderOnceARead) {
 
 TEST(SyncGraph, ACounterReachesOnlyWhatItsSignalsAddUpTo) {
   const Schedule schedule = producer_consumer();
-  const SyncGraph graph(schedule);
+  const SyncGraph graph = sync_graph_of(schedule);
   ASSERT_EQ(graph.cells().size(), 4U);
   for (const FlagCell& cell : graph.cells()) {
     EXPECT_EQ(cell.total, 1);
@@ -168,7 +168,7 @@ TEST(SyncGraph, DistinctCountersAreDistinct) {
   }
   s.builder.launch(0, k);
   const Schedule schedule = s.builder.finish();
-  EXPECT_EQ(SyncGraph(schedule).cells().size(), 8U);
+  EXPECT_EQ(sync_graph_of(schedule).cells().size(), 8U);
 }
 
 }  // namespace

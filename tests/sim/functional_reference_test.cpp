@@ -8,7 +8,7 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/json.hpp"
-#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/all_gather/workload.hpp"
 #include "sim/functional.hpp"
 #include "tests/schedule/collective_gemm.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"

@@ -3,7 +3,7 @@
 
 #include "model/machine/topology.hpp"
 #include "model/select/bounds.hpp"
-#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/all_gather/workload.hpp"
 #include "tests/sim/hand_machine.hpp"
 
 namespace tritax {

@@ -47,6 +47,14 @@ SimulationResult run(const Schedule& schedule, const Machine& machine, Symmetry 
   return simulate(schedule, machine, options);
 }
 
+SimulationResult run_with_same_luck(const Schedule& schedule, const Machine& machine, Symmetry symmetry) {
+  SimulationOptions options;
+  options.seed = 3;
+  options.symmetry = symmetry;
+  options.same_luck = true;
+  return simulate(schedule, machine, options);
+}
+
 void expect_near(double a, double b) { EXPECT_NEAR(a, b, kOrderOfAdding * std::max(1.0, b)); }
 
 void expect_equal(const SimulationResult& a, const SimulationResult& b) {
@@ -91,7 +99,7 @@ TEST_P(SymmetricRun, IsTheFullRunWithTheSameLuck) {
     const Schedule schedule = schedule_of(one.workload, one.pattern, machine, one.fields);
     const SimulationResult once = run(schedule, machine, Symmetry::on);
     EXPECT_LT(once.simulated_ranks, 8);
-    const SimulationResult all = run(schedule, machine, Symmetry::same_luck);
+    const SimulationResult all = run_with_same_luck(schedule, machine, Symmetry::on);
     EXPECT_EQ(all.simulated_ranks, 8);
     expect_equal(once, all);
   }
@@ -139,7 +147,7 @@ TEST_P(SymmetricRanks, AreTheFullRunWithTheSameLuck) {
     machine.host.launch_turn_ns = 0;
     const SimulationResult once = run(schedule, machine, Symmetry::ranks);
     EXPECT_EQ(once.simulated_ranks, 1);
-    const SimulationResult all = run(schedule, machine, Symmetry::ranks_same_luck);
+    const SimulationResult all = run_with_same_luck(schedule, machine, Symmetry::ranks);
     EXPECT_EQ(all.simulated_ranks, 8);
     expect_equal(once, all);
   }
@@ -171,7 +179,7 @@ TEST(Symmetry, HoldsWhereWorkgroupsShareIterations) {
                                           {{"m", 2048}, {"n", 9216}, {"k", 1024}}, shared);
     const SimulationResult once = run(schedule, machine, Symmetry::ranks);
     EXPECT_EQ(once.simulated_ranks, 1);
-    expect_equal(once, run(schedule, machine, Symmetry::ranks_same_luck));
+    expect_equal(once, run_with_same_luck(schedule, machine, Symmetry::ranks));
   }
 }
 
@@ -360,7 +368,7 @@ TEST(AlikeLinks, NeedLeavesToFallOnLeaves) {
   const Schedule schedule = schedule_of("gemm-all-scatter", "fused-sequential", machine, kProduct);
   const SimulationResult once = run(schedule, machine, Symmetry::on);
   EXPECT_EQ(once.simulated_ranks, 4);
-  expect_equal(once, run(schedule, machine, Symmetry::same_luck));
+  expect_equal(once, run_with_same_luck(schedule, machine, Symmetry::on));
 }
 
 // Progress on the screen is an observer too.
@@ -373,7 +381,8 @@ TEST(Symmetry, SameLuckIsTheSameWhereSomebodyWatchesAllRanks) {
   const Schedule schedule = schedule_of("gemm-all-scatter", "fused-sequential", machine, kProduct);
   SimulationOptions options;
   options.seed = 3;
-  options.symmetry = Symmetry::same_luck;
+  options.symmetry = Symmetry::on;
+  options.same_luck = true;
   options.observer = &watch;
   const SimulationResult watched = simulate(schedule, machine, options);
   EXPECT_EQ(watched.simulated_ranks, 8);

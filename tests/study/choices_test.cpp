@@ -10,7 +10,7 @@
 #include "model/core/quantile.hpp"
 #include "model/scenario/scenario.hpp"
 #include "model/select/selector.hpp"
-#include "model/workloads/gemm/patterns.hpp"
+#include "model/workloads/gemm/workload.hpp"
 #include "sim/simulate.hpp"
 #include "sim/study/choices.hpp"
 #include "sim/study/gemm_corpus.hpp"

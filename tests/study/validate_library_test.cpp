@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "model/core/error.hpp"
-#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/all_gather/workload.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
 
 namespace tritax {

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "model/cost/kernel_rates.hpp"
-#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/all_gather/workload.hpp"
 #include "tests/workloads/bytes_by_peer.hpp"
 
 namespace tritax {

@@ -5,7 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "model/core/error.hpp"
-#include "model/workloads/gemm_all_reduce/patterns.hpp"
+#include "model/workloads/gemm_all_reduce/workload.hpp"
 #include "tests/workloads/partial_sums.hpp"
 
 namespace tritax {

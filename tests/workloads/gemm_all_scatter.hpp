@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "model/parts/gemm_knobs.hpp"
-#include "model/workloads/gemm_all_scatter/problem.hpp"
+#include "model/workloads/gemm_all_scatter/workload.hpp"
 
 namespace tritax {
 

@@ -1,4 +1,4 @@
-#include "model/workloads/gemm_all_scatter/problem.hpp"
+#include "model/workloads/gemm_all_scatter/workload.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

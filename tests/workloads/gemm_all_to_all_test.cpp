@@ -5,7 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "model/core/error.hpp"
-#include "model/workloads/gemm_all_to_all/patterns.hpp"
+#include "model/workloads/gemm_all_to_all/workload.hpp"
 #include "sim/simulate.hpp"
 #include "tests/workloads/partial_sums.hpp"
 

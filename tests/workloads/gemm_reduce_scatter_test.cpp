@@ -7,7 +7,7 @@
 #include <set>
 
 #include "model/core/error.hpp"
-#include "model/workloads/gemm_reduce_scatter/patterns.hpp"
+#include "model/workloads/gemm_reduce_scatter/workload.hpp"
 #include "tests/workloads/partial_sums.hpp"
 
 namespace tritax {

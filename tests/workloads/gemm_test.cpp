@@ -12,7 +12,7 @@
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
 #include "model/select/select_by_grid_model.hpp"
-#include "model/workloads/gemm/patterns.hpp"
+#include "model/workloads/gemm/workload.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 #include "tests/workloads/partial_sums.hpp"

@@ -14,7 +14,7 @@
 #include "model/machine/library_table.hpp"
 #include "model/schedule/json.hpp"
 #include "model/workload/launching.hpp"
-#include "model/workloads/all_gather_gemm/problem.hpp"
+#include "model/workloads/all_gather_gemm/workload.hpp"
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/paged_attention/workload.hpp"
 #include "sim/simulate.hpp"

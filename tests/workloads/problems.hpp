@@ -1,9 +1,9 @@
 // Problems of workloads whose tests begin with a struct.
 #pragma once
 
-#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/all_gather/workload.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
-#include "model/workloads/remote_access/schedule.hpp"
+#include "model/workloads/remote_access/workload.hpp"
 
 namespace tritax {
 

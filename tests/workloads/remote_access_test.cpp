@@ -8,7 +8,7 @@
 
 #include "model/schedule/check.hpp"
 #include "model/schedule/json.hpp"
-#include "model/workloads/remote_access/schedule.hpp"
+#include "model/workloads/remote_access/workload.hpp"
 #include "tests/workloads/bytes_by_peer.hpp"
 
 namespace tritax {

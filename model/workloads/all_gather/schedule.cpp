@@ -1,4 +1,4 @@
-#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/all_gather/workload.hpp"
 
 #include <algorithm>
 

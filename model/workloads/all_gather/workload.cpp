@@ -8,7 +8,7 @@
 #include "model/parts/library_collectives.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
-#include "model/workloads/all_gather/schedule.hpp"
+#include "model/workloads/all_gather/workload.hpp"
 
 namespace tritax {
 
@@ -186,6 +186,8 @@ const Workload& all_gather() {
       .library_call = library_call,
       .step_rows = "rows",
       .message = Message::matrix_a_gpu,
+      .block = BlockRole::gathered_rows,
+      .traced = TracedForm{.collective = TracedCollective::all_gather},
   };
   return workload;
 }

@@ -15,7 +15,7 @@
 #include "model/parts/grid_order.hpp"
 #include "model/parts/product_shares.hpp"
 #include "model/schedule/builder.hpp"
-#include "model/workloads/all_gather_gemm/problem.hpp"
+#include "model/workloads/all_gather_gemm/workload.hpp"
 
 namespace tritax {
 

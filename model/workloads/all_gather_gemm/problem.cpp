@@ -1,4 +1,4 @@
-#include "model/workloads/all_gather_gemm/problem.hpp"
+#include "model/workloads/all_gather_gemm/workload.hpp"
 
 namespace tritax {
 

@@ -326,6 +326,7 @@ const Workload& all_gather_gemm() {
       .timed_by_host = true,
       .computes_and_sends = true,
       .projection = {.projection = Projection::columns_gathered},
+      .traced = TracedForm{.collective = TracedCollective::all_gather, .beside = BesideProduct::before},
   };
   return workload;
 }

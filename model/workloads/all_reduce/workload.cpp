@@ -127,6 +127,8 @@ const Workload& all_reduce() {
       .library_call = library_call,
       .step_rows = "rows",
       .message = Message::matrix,
+      .block = BlockRole::summed_rows,
+      .traced = TracedForm{.collective = TracedCollective::all_reduce},
   };
   return workload;
 }

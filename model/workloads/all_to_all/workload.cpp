@@ -269,6 +269,7 @@ const Workload& all_to_all() {
       .library_call = library_call,
       .step_rows = "rows",
       .message = Message::matrix,
+      .traced = TracedForm{.collective = TracedCollective::all_to_all},
   };
   return workload;
 }

@@ -215,6 +215,7 @@ const Workload& attention() {
       .bound_ns = bound_ns,
       .library_call = library_call,
       .back_to_back = true,
+      .block = BlockRole::prompt_attention,
       .computing = {"attention", "matrix and vector work"},
   };
   return workload;

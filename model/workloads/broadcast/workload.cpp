@@ -118,6 +118,7 @@ const Workload& broadcast() {
       .library_call = library_call,
       .step_rows = "rows",
       .message = Message::matrix,
+      .traced = TracedForm{.collective = TracedCollective::broadcast},
   };
   return workload;
 }

@@ -36,7 +36,4 @@ struct Room {
 
 Schedule build_gemm_library(const GemmShape& gemm, const Machine& machine, const StreamKnobs& knobs);
 
-// The GEMM workload.
-const Workload& gemm();
-
 }  // namespace tritax

@@ -15,6 +15,7 @@
 #include "model/parts/partial_sums.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workloads/gemm/patterns.hpp"
+#include "model/workloads/gemm/workload.hpp"
 
 namespace tritax {
 
@@ -428,6 +429,7 @@ const Workload& gemm() {
       .bound_ns = bound_ns,
       .step_rows = "m",
       .back_to_back = true,
+      .traced = TracedForm{},
   };
   return workload;
 }

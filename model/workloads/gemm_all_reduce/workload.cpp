@@ -14,6 +14,7 @@
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/gemm_all_reduce/patterns.hpp"
+#include "model/workloads/gemm_all_reduce/workload.hpp"
 
 namespace tritax {
 
@@ -258,6 +259,9 @@ const Workload& gemm_all_reduce() {
       .timed_by_host = true,
       .computes_and_sends = true,
       .projection = {.projection = Projection::rows_reduced, .depth_of_all = true},
+      .traced = TracedForm{.collective = TracedCollective::all_reduce,
+                           .beside = BesideProduct::behind,
+                           .depth_of_all = true},
   };
   return workload;
 }

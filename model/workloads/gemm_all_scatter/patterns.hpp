@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/parts/product_shares.hpp"
-#include "model/workloads/gemm_all_scatter/problem.hpp"
+#include "model/workloads/gemm_all_scatter/workload.hpp"
 
 namespace tritax {
 

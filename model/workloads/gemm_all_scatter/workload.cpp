@@ -205,6 +205,9 @@ const Workload& gemm_all_scatter() {
       .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
+      .traced = TracedForm{.collective = TracedCollective::all_gather,
+                           .beside = BesideProduct::behind,
+                           .columns_of_all = true},
   };
   return workload;
 }

@@ -1,9 +1,4 @@
-// GEMM + all-to-all: A (M×K) is sharded over the ranks by rows, B (K×N) is on every rank. Rank r multiplies
-// its rows of A with all of B, and ends with all rows of its columns of C = A·B.
-//
-// The way into attention under sequence parallelism (DeepSpeed-Ulysses, arXiv:2309.14509 §3): tokens are
-// sharded, the projections to Q, K and V have weights for all heads, and each rank continues with all tokens
-// of its heads. Rank r sends the other ranks' columns of its rows: M_r·(N - N_r) elements.
+// Builders of the patterns of this workload.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +38,5 @@ Schedule build_exchange_copy_engine(const GemmAllToAll& problem, const Machine& 
 
 // The tile of the library's GEMM, which does not depend on the knobs.
 LibraryTile exchange_library_tile(const GemmAllToAll& problem, const Machine& machine);
-
-// The GEMM + all-to-all workload.
-const Workload& gemm_all_to_all();
 
 }  // namespace tritax

@@ -13,6 +13,7 @@
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/gemm_all_to_all/patterns.hpp"
+#include "model/workloads/gemm_all_to_all/workload.hpp"
 
 namespace tritax {
 
@@ -209,6 +210,9 @@ const Workload& gemm_all_to_all() {
       .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
+      .traced = TracedForm{.collective = TracedCollective::all_to_all,
+                           .beside = BesideProduct::behind,
+                           .rows_of_all = true},
   };
   return workload;
 }

@@ -1,11 +1,4 @@
-// A GEMM beside an independent all-gather: every rank computes C = A·B while every rank's block of X goes to
-// all ranks.
-//
-// This happens in training with sharded parameters: the weights of the next layer are gathered while this
-// layer is computed (FSDP, ZeRO-3). Neither waits for the other, so the question is only how they share
-// compute units, links and memory: one after the other, two kernels on two streams, copy engines, or one
-// kernel. In that kernel, workgroups take tiles of the GEMM and pieces of the all-gather from two queues, and
-// help with the other queue when their own is empty (ROCm/iris iris/concurrent/_kernels.py).
+// Builders of the patterns of this workload.
 #pragma once
 
 #include <array>
@@ -41,8 +34,5 @@ Schedule build_beside_copy_engine(const GemmBesideAllGather& problem, const Mach
                                   const GemmKnobs& knobs);
 Schedule build_beside_queues(const GemmBesideAllGather& problem, const Machine& machine,
                              const GemmKnobs& knobs);
-
-// The workload of a GEMM beside an all-gather.
-const Workload& gemm_beside_all_gather();
 
 }  // namespace tritax

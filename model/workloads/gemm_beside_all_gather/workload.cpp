@@ -13,6 +13,7 @@
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/gemm_beside_all_gather/patterns.hpp"
+#include "model/workloads/gemm_beside_all_gather/workload.hpp"
 
 namespace tritax {
 

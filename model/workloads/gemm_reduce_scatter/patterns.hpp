@@ -1,9 +1,3 @@
-// GEMM + reduce-scatter: A (M×K) and B (K×N) are split along K over the ranks. Rank r computes A_r·B_r, and
-// ends with its rows or columns of Σ_r A_r·B_r.
-//
-// The second half of tensor parallelism with weights split by rows (sequence parallelism). Every rank sends
-// its partial sum except its own block: M·N·(W-1)/W elements.
-//
 // One builder per pattern of this workload alone; the other patterns are in model/parts/sum_patterns.hpp.
 #pragma once
 
@@ -16,8 +10,5 @@ Schedule build_reduce_scatter_library(const PartialSums& problem, const Machine&
                                       const SumKnobs& knobs);
 Schedule build_reduce_scatter_atomics(const PartialSums& problem, const Machine& machine,
                                       const SumKnobs& knobs);
-
-// The GEMM + reduce-scatter workload.
-const Workload& gemm_reduce_scatter();
 
 }  // namespace tritax

@@ -13,6 +13,7 @@
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
 #include "model/workloads/gemm_reduce_scatter/patterns.hpp"
+#include "model/workloads/gemm_reduce_scatter/workload.hpp"
 
 namespace tritax {
 
@@ -214,6 +215,9 @@ const Workload& gemm_reduce_scatter() {
       .timed_by_host = true,
       .computes_and_sends = true,
       .projection = {.projection = Projection::rows_scattered, .depth_of_all = true},
+      .traced = TracedForm{.collective = TracedCollective::reduce_scatter,
+                           .beside = BesideProduct::behind,
+                           .depth_of_all = true},
   };
   return workload;
 }

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <deque>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "model/core/memo.hpp"
 #include "model/parts/expert_routing.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/group_tile.hpp"
@@ -188,16 +187,7 @@ double bound_ns(const Pattern&, const Problem& problem, const Machine& machine, 
   return peak_bound_ns(work(problem).flops, static_cast<DType>(problem["dtype"]), machine);
 }
 
-}  // namespace
-
-std::shared_ptr<const GroupedProducts> grouped_products_of(const Problem& problem) {
-  static std::mutex mutex;
-  static std::deque<std::pair<std::string, std::shared_ptr<const GroupedProducts>>> kept;
-  const std::string key = key_of(problem.values);
-  const std::lock_guard lock(mutex);
-  for (const auto& [known, products] : kept) {
-    if (known == key) return products;
-  }
+GroupedProducts products_of(const Problem& problem) {
   const Routes routes(routing_of(problem, false));
   GroupedProducts products{{0, problem["n"], problem["k"], static_cast<DType>(problem["dtype"])},
                            {},
@@ -209,9 +199,14 @@ std::shared_ptr<const GroupedProducts> grouped_products_of(const Problem& proble
         {routes.target_begin(expert), rows, static_cast<std::int32_t>(expert * problem["n"])});
     products.all.m += rows;
   }
-  kept.emplace_back(key, std::make_shared<const GroupedProducts>(std::move(products)));
-  if (kept.size() > kMostKept) kept.pop_front();
-  return kept.back().second;
+  return products;
+}
+
+}  // namespace
+
+std::shared_ptr<const GroupedProducts> grouped_products_of(const Problem& problem) {
+  static Memo<std::string, GroupedProducts> kept(kMostKept);
+  return kept.get(key_of(problem.values), [&] { return products_of(problem); });
 }
 
 const Workload& grouped_gemm() {

@@ -179,6 +179,7 @@ const Workload& moe() {
       .bound_ns = bound_ns,
       .library_call = library_call,
       .step_rows = "tokens",
+      .block = BlockRole::routed_experts,
       .computing = {"the grouped GEMM", "matrix work"},
   };
   return workload;

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 
 #include "model/core/csv.hpp"
 #include "model/core/error.hpp"
+#include "model/core/memo.hpp"
 #include "model/workload/file_values.hpp"
 
 namespace tritax {
@@ -56,14 +55,9 @@ std::vector<PagedSequence> read_lengths(const std::string& path) {
 
 // Each file is read once, because problems of searches ask for the same list many times.
 std::shared_ptr<const std::vector<PagedSequence>> lengths_of_file(std::int64_t number) {
-  static std::mutex mutex;
-  static std::map<std::int64_t, std::shared_ptr<const std::vector<PagedSequence>>> lists;
-  const std::lock_guard lock(mutex);
-  auto& list = lists[number];
-  if (list == nullptr) {
-    list = std::make_shared<const std::vector<PagedSequence>>(read_lengths(file_of(number)));
-  }
-  return list;
+  constexpr std::size_t kMostLists = 16;
+  static Memo<std::int64_t, std::vector<PagedSequence>> lists(kMostLists);
+  return lists.get(number, [number] { return read_lengths(file_of(number)); });
 }
 
 // Sets the fields that a file determines. A saved scenario repeats the values of the file.

@@ -419,6 +419,7 @@ const Workload& paged_attention() {
       .bound_ns = bound_ns,
       .step_rows_of = graph_rows,
       .timed_by_host = true,
+      .block = BlockRole::cached_attention,
       .computing = {"attention", "matrix and vector work"},
   };
   return workload;

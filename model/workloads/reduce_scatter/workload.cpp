@@ -147,6 +147,7 @@ const Workload& reduce_scatter() {
       .library_call = library_call,
       .step_rows = "rows",
       .message = Message::matrix,
+      .traced = TracedForm{.collective = TracedCollective::reduce_scatter},
   };
   return workload;
 }

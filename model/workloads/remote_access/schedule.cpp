@@ -19,7 +19,7 @@
 // A larger block stands for a sequence of small blocks, which by then are at different peers: it starts at
 // the next peer in turn. Only arbitration can spread blocks over peers; without arbitration
 // (arbitration_spread = 0) the order stays and the convoy lasts.
-#include "model/workloads/remote_access/schedule.hpp"
+#include "model/workloads/remote_access/workload.hpp"
 
 #include <algorithm>
 

@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
-#include <optional>
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/core/memo.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/read_tile_set.hpp"
@@ -30,16 +29,12 @@ TileSetQuestion question_of(const Problem& problem) {
 }  // namespace
 
 std::shared_ptr<const SparseMatrix> spmv_matrix(const Problem& problem) {
-  static std::mutex mutex;
-  static std::optional<std::pair<std::string, std::shared_ptr<const SparseMatrix>>> last;
+  static Memo<std::string, SparseMatrix> last(1);
   const std::string path = file_of(problem["matrix"]);
   const std::string key = path.empty() ? key_of(problem.values) : key_of_file(problem["matrix"]);
-  const std::lock_guard lock(mutex);
-  if (!last || last->first != key) {
-    SparseMatrix matrix = path.empty() ? generate_tile_set(question_of(problem)) : read_tile_set(path);
-    last = {key, std::make_shared<const SparseMatrix>(std::move(matrix))};
-  }
-  return last->second;
+  return last.get(key, [&] {
+    return SparseMatrix(path.empty() ? generate_tile_set(question_of(problem)) : read_tile_set(path));
+  });
 }
 
 SpmvKnobs spmv_knobs_of(const Values& values) {

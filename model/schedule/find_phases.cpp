@@ -1,4 +1,4 @@
-#include "model/schedule/flag_phases.hpp"
+#include "model/schedule/find_phases.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,6 @@
 
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/progress.hpp"
-#include "model/schedule/sync_graph.hpp"
 
 namespace tritax {
 
@@ -236,12 +235,6 @@ class CounterChecker {
   std::vector<DoneQuery>& queries_;
 };
 
-}  // namespace
-
-bool sets_flags(const Schedule& schedule) {
-  return std::any_of(schedule.ops.begin(), schedule.ops.end(), sets_flag);
-}
-
 FlagPhases find_phases(const Schedule& schedule) {
   // The graph has no events of these counters, so that it assumes nothing about them.
   FlagPhases phases;
@@ -265,12 +258,23 @@ FlagPhases find_phases(const Schedule& schedule) {
   return phases;
 }
 
-std::vector<FlagRace> find_races(const SyncGraph& graph, const FlagPhases& phases) {
+}  // namespace
+
+bool sets_flags(const Schedule& schedule) {
+  return std::any_of(schedule.ops.begin(), schedule.ops.end(), sets_flag);
+}
+
+SyncGraph sync_graph_of(const Schedule& schedule) {
+  return SyncGraph(schedule, sets_flags(schedule) ? find_phases(schedule) : FlagPhases{});
+}
+
+std::vector<FlagRace> find_races(const SyncGraph& graph) {
+  if (!sets_flags(graph.schedule())) return {};
   const std::map<FlagCounter, Members> members = members_of(graph);
   std::vector<DoneQuery> queries;
   std::vector<CounterChecker> counters;
   for (const auto& [counter, its] : members) {
-    counters.emplace_back(phases, its, queries);
+    counters.emplace_back(graph.phases(), its, queries);
     counters.back().ask();
   }
   const std::vector<char> answers = are_done(graph, queries);

@@ -1,13 +1,9 @@
-// Maps a product or a collective of a real run to a workload: a library call in a trace, alone or directly
-// beside a product (model/imports/trace.hpp). Sizes in a trace are per GPU; a form says which fields of its
-// workload are of all GPUs together.
+// How a product or a collective of a real run looks like a workload: a library call in a trace, alone or
+// directly beside a product (model/imports/trace.hpp). Sizes in a trace are per GPU; a form says which fields
+// of its workload are of all GPUs together.
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
-
-#include "model/workload/workload.hpp"
 
 namespace tritax {
 
@@ -29,16 +25,10 @@ enum class BesideProduct : std::uint8_t {
 struct TracedForm {
   TracedCollective collective = TracedCollective::none;
   BesideProduct beside = BesideProduct::alone;
-  const Workload* workload = nullptr;
   // For products: these fields are a GPU's value times the number of GPUs.
   bool rows_of_all = false;
   bool columns_of_all = false;
   bool depth_of_all = false;
 };
-
-std::span<const TracedForm> traced_forms();
-
-// Null if no workload matches.
-const TracedForm* find_traced_form(TracedCollective collective, BesideProduct beside);
 
 }  // namespace tritax
