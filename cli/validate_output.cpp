@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "cli/report.hpp"
-#include "cli/standing.hpp"
 #include "cli/svg.hpp"
 #include "cli/terminal.hpp"
+#include "cli/trust.hpp"
 #include "cli/version.hpp"
 
 namespace tritax::cli {

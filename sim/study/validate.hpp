@@ -22,7 +22,7 @@
 
 #include "model/scenario/scenario.hpp"
 #include "sim/study/in_parallel.hpp"
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 
 namespace tritax {
 
