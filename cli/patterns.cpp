@@ -90,7 +90,7 @@ std::string meaning_of(const Spec& knob) {
 }
 
 // The help text behind "default:", for a value that only means that none was given.
-std::string default_text(const Spec& knob) {
+std::string text_without_value(const Spec& knob) {
   constexpr std::string_view kWords = " (default: ";
   const std::size_t at = knob.help.find(kWords);
   if (at == std::string_view::npos) return "not given";
@@ -114,7 +114,7 @@ std::string default_of(const Workload& workload, const Pattern& pattern, std::si
     };
     if (machine != nullptr && !on(*machine).empty()) return on(*machine);
     const bool by_machine = machine == nullptr && !on(find_machine(shipped_machines().front())).empty();
-    return by_machine ? "by machine" : default_text(spec);
+    return by_machine ? "by machine" : text_without_value(spec);
   }
   const std::string usual = text_of(Values(workload.knobs), knob);
   if (machine != nullptr) return on_machines.empty() ? usual : text_of(on_machines.front(), knob);
