@@ -11,7 +11,6 @@
 #include <optional>
 #include <utility>
 
-#include "cli/again.hpp"
 #include "cli/answers.hpp"
 #include "cli/bars_plot.hpp"
 #include "cli/commands.hpp"
@@ -21,11 +20,12 @@
 #include "cli/page.hpp"
 #include "cli/questions.hpp"
 #include "cli/record.hpp"
+#include "cli/repeat_run.hpp"
 #include "cli/report.hpp"
 #include "cli/run_detail.hpp"
-#include "cli/standing.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "cli/terminal.hpp"
+#include "cli/trust.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/cost/kernel_rates.hpp"
@@ -41,7 +41,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct AdviseArguments : SubjectOptions {
+struct AdviseArguments : RunInputOptions {
   OutputOptions output;
   PageOptions page;
   std::optional<int> threads;
@@ -75,8 +75,8 @@ ordered_json knobs_json(const Question& question, const Candidate& candidate) {
 }
 
 Scenario scenario_of(const Question& question, const Candidate& candidate) {
-  return scenario_again(question.problem, *candidate.pattern, candidate.knobs, question.machine_name,
-                        question.machine);
+  return scenario_of_run(question.problem, *candidate.pattern, candidate.knobs, question.machine_name,
+                         question.machine);
 }
 
 // Options of the command beside those of the scenario.
@@ -95,7 +95,7 @@ ordered_json candidate_json(const Question& question, const Ranked& ranked,
   ordered_json json = json_of(candidate_fields(), ranked);
   json["knobs"] = knobs_json(question, candidate);
   json["spread"] = json_of(candidate.spread);
-  json["command"] = command_again(scenario_of(question, candidate), other_options);
+  json["command"] = command_of_run(scenario_of(question, candidate), other_options);
   return json;
 }
 
@@ -127,9 +127,9 @@ std::vector<std::string> skipped_patterns(const Question& question, const Advice
 }
 
 ordered_json advice_json(const Question& question, const Advice& advice, const AdviseArguments& options) {
-  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
+  const Assessment assessment = assess(question.problem, question.machine, advice.candidates);
   ordered_json candidates = ordered_json::array();
-  for (const Ranked& one : ranked(advice.candidates, judgement)) {
+  for (const Ranked& one : ranked(advice.candidates, assessment)) {
     ordered_json json = candidate_json(question, one, other_options(options, question));
     add_record(json, record_of(question, one.candidate, options));
     candidates.push_back(std::move(json));
@@ -140,11 +140,11 @@ ordered_json advice_json(const Question& question, const Advice& advice, const A
                     {"explanation", advice.explanation}, {"left_out", advice.left_out},
                     {"pruned", advice.pruned},           {"given_up", advice.given_up},
                     {"interrupted", advice.interrupted}};
-  json["standing"] = json_of(judgement);
-  put_fields(json, answered_fields(), verdict_of(question.problem, advice.candidates, judgement));
+  json["standing"] = json_of(assessment);
+  put_fields(json, answered_fields(), verdict_of(question.problem, advice.candidates, assessment));
   json["library_forms"] = forms_json(advice);
   ordered_json classes = ordered_json::array();
-  for (const ClassVerdict& one : class_verdicts(question.problem, advice.candidates, judgement))
+  for (const ClassVerdict& one : class_verdicts(question.problem, advice.candidates, assessment))
     classes.push_back(json_of(class_verdict_fields(), one));
   json["kernel_classes"] = std::move(classes);
   if (options.selector->why) {
@@ -177,7 +177,7 @@ void add_forms(std::vector<std::string>& sentences, const Advice& advice) {
 }
 
 // "Own kernels are taken to be as Triton compiles them." And the effect of the same knobs in other classes.
-std::string class_sentence(const Question& question, const Advice& advice, const Judged& judgement) {
+std::string class_sentence(const Question& question, const Advice& advice, const Assessment& assessment) {
   const Candidate* own = rivals_of(advice.candidates, *question.problem.workload).own;
   if (own == nullptr || !own->knobs.has(kKernelsKnob)) return {};
   constexpr std::array<const char*, 3> kAre{"run by Tritax's executor", "compiled by Triton",
@@ -186,7 +186,7 @@ std::string class_sentence(const Question& question, const Advice& advice, const
   std::string text = fmt::format("The model assumes own kernels {}.",
                                  kAre[place(kernel_class_of(*own->pattern, own->knobs))]);
   std::vector<std::string> others;
-  for (const ClassVerdict& one : class_verdicts(question.problem, advice.candidates, judgement)) {
+  for (const ClassVerdict& one : class_verdicts(question.problem, advice.candidates, assessment)) {
     others.push_back(fmt::format("{} takes {:.1f} us with kernels {} ({})", one.pattern->name,
                                  us(one.time.time_ns), kAre[place(one.time.kernels)], name_of(one.verdict)));
   }
@@ -222,9 +222,9 @@ std::string library_sentence(const Question& question, const Advice& advice) {
 }
 
 // The sentences below the table.
-std::vector<std::string> said_below(const Question& question, const Advice& advice, const Judged& judgement,
-                                    const AdviseArguments& options) {
-  std::vector<std::string> sentences = sentences_of(judgement, advice.candidates);
+std::vector<std::string> said_below(const Question& question, const Advice& advice,
+                                    const Assessment& assessment, const AdviseArguments& options) {
+  std::vector<std::string> sentences = sentences_of(assessment, advice.candidates);
   add_forms(sentences, advice);
   if (std::string library = library_sentence(question, advice); !library.empty())
     sentences.push_back(std::move(library));
@@ -244,20 +244,20 @@ std::vector<std::string> said_below(const Question& question, const Advice& advi
 void print_advice(const Question& question, const Advice& advice, const AdviseArguments& options,
                   const Outputs& outputs) {
   outputs.print(styled(heading_of(question), Style::bold) + "\n\n");
-  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
-  const std::string verdict = verdict_of(question.problem, advice.candidates, judgement).sentence;
+  const Assessment assessment = assess(question.problem, question.machine, advice.candidates);
+  const std::string verdict = verdict_of(question.problem, advice.candidates, assessment).sentence;
   if (!verdict.empty()) {
     outputs.print(wrapped(verdict));
-    outputs.print(wrapped(class_sentence(question, advice, judgement)) + "\n");
+    outputs.print(wrapped(class_sentence(question, advice, assessment)) + "\n");
   }
-  outputs.print(table_of(candidate_fields(), ranked(advice.candidates, judgement), shown::kText));
+  outputs.print(table_of(candidate_fields(), ranked(advice.candidates, assessment), shown::kText));
   outputs.print("\n");
-  for (const std::string& sentence : said_below(question, advice, judgement, options)) {
+  for (const std::string& sentence : said_below(question, advice, assessment, options)) {
     outputs.print(wrapped(sentence));
   }
   if (options.commands) outputs.print("\n");
   for (const Candidate& candidate : advice.candidates) {
-    outputs.print(command_again(scenario_of(question, candidate), other_options(options, question)) + '\n');
+    outputs.print(command_of_run(scenario_of(question, candidate), other_options(options, question)) + '\n');
     if (!options.commands) break;  // only the winner's
   }
   if (options.commands) outputs.print("\n");
@@ -292,8 +292,8 @@ AdviseOptions search_options(const AdviseArguments& options, const Interruptible
 // Adds the candidates, each as a complete record.
 void add_records(RecordTable& table, const Question& question, const Advice& advice,
                  const AdviseArguments& options) {
-  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
-  const std::vector<Ranked> rows = ranked(advice.candidates, judgement);
+  const Assessment assessment = assess(question.problem, question.machine, advice.candidates);
+  const std::vector<Ranked> rows = ranked(advice.candidates, assessment);
   for (const Ranked& one : rows) {
     table.add(table_of<Ranked>(candidate_fields(), {one}, shown::kCsv),
               record_of(question, one.candidate, options));
@@ -310,17 +310,17 @@ Table record_table(const Question& question, const Advice& advice, const AdviseA
 }
 
 std::string figure_of(const Question& question, const Advice& advice) {
-  const Judged judgement = judged(question.problem, question.machine, advice.candidates);
+  const Assessment assessment = assess(question.problem, question.machine, advice.candidates);
   BarsPlot plot;
   plot.title = heading_of(question);
   const bool known =
-      std::any_of(judgement.bands.begin(), judgement.bands.end(), [](double band) { return band > 0; });
+      std::any_of(assessment.bands.begin(), assessment.bands.end(), [](double band) { return band > 0; });
   plot.subtitle = known ? "whiskers span the prediction band; without one, nothing comparable was measured"
                         : "nothing comparable was measured";
   for (std::size_t i = 0; i < advice.candidates.size(); ++i) {
     const Candidate& candidate = advice.candidates[i];
-    plot.bars.push_back({std::string(candidate.pattern->name), candidate.taxes.account, judgement.bands[i],
-                         mark_of(judgement, i)});
+    plot.bars.push_back({std::string(candidate.pattern->name), candidate.taxes.account, assessment.bands[i],
+                         mark_of(assessment, i)});
   }
   return to_svg(plot);
 }
@@ -340,8 +340,8 @@ Page page_of(const Question& question, const Advice& advice, const AdviseArgumen
       "advise",
       heading_of(question),
       advice_json(question, advice, options),
-      said_below(question, advice, judged(question.problem, question.machine, advice.candidates), options),
-      run_detail_json(load_subject(source), simulation, options.page.inputs()),
+      said_below(question, advice, assess(question.problem, question.machine, advice.candidates), options),
+      run_detail_json(load_run_input(source), simulation, options.page.inputs()),
       {question.machine},
       figure_of(question, advice)};
 }

@@ -31,11 +31,11 @@ std::string mark_of_best(const Best& best) {
   std::vector<std::string> marks;
   if (best.is_tie()) marks.emplace_back("tie");
   for (std::size_t i = 0; i < best.found->size(); ++i) {
-    if (best.judgement.doubts[i] != nullptr) {
+    if (best.assessment.doubts[i] != nullptr) {
       marks.push_back(fmt::format("uncertain {}", (*best.found)[i].pattern->name));
     }
   }
-  if (!best.judgement.standing.cautions.empty()) marks.emplace_back("nothing comparable");
+  if (!best.assessment.trust.cautions.empty()) marks.emplace_back("nothing comparable");
   return fmt::format("{}", fmt::join(marks, ", "));
 }
 
@@ -44,7 +44,7 @@ Table answer_table(const std::vector<Answer>& answers) {
   for (const Answer& answer : answers) {
     const std::vector<Candidate>& found = answer.advice.candidates;
     bests.push_back(
-        {&found, judged(answer.question->problem, answer.question->machine, found), answer.refusal.empty()});
+        {&found, assess(answer.question->problem, answer.question->machine, found), answer.refusal.empty()});
   }
   Table table =
       table_of(best_fields(pick(candidate_fields(), {"time", "speedup"}), mark_of_best), bests, shown::kText);

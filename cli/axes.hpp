@@ -55,7 +55,7 @@ void add_axis(Asked& asked, Axis axis);
 // The parts of "a,b,c". Throws UserError that begins with `flag` for an empty part and for a repeated part.
 std::vector<std::string> parts_of(const std::string& text, const std::string& flag);
 
-// Limit of points, because nobody reads a longer table.
+// Limit of points: a longer table is not readable.
 inline constexpr std::size_t kMostPoints = 10'000;
 
 // All combinations of the values of all axes, each without axes; `asked` itself if it has no axis. Throws

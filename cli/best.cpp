@@ -8,7 +8,7 @@ namespace {
 
 std::optional<Ranked> first_ranked(const Best& best) {
   if (best.found->empty()) return std::nullopt;
-  return Ranked{&best.found->front(), &best.judgement, 0};
+  return Ranked{&best.found->front(), &best.assessment, 0};
 }
 
 FieldValue best_pattern_of(const Best& best) {

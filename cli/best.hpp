@@ -11,10 +11,10 @@ namespace tritax::cli {
 
 struct Best {
   const std::vector<Candidate>* found = nullptr;  // empty: there is no answer
-  Judged judgement;
+  Assessment assessment;
   bool skipped = false;  // … because the question was not reached
 
-  bool is_tie() const { return found->size() > 1 && judgement.tied_with[1] == 1; }
+  bool is_tie() const { return found->size() > 1 && assessment.tied_with[1] == 1; }
 };
 
 // The times of the best stand behind its name; `mark` gives the remark on the row.

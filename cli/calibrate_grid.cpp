@@ -95,7 +95,7 @@ void calibrate_grid_models(const GridCalibration& asked, const Machine& machine)
   for (const std::string& reason : fitted.undecided) outputs.print("\nNot decided: " + reason + "\n");
   if (samples.left_out > 0) {
     outputs.print(
-        fmt::format("\n{} runs were left out: they share work in other ways, or have more workgroups than "
+        fmt::format("\n{} runs were skipped: they share work in other ways, or have more workgroups than "
                     "compute units.\n",
                     samples.left_out));
   }

@@ -12,7 +12,7 @@
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/record.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
@@ -29,7 +29,7 @@ using nlohmann::ordered_json;
 
 struct CheckArguments {
   OutputOptions output;
-  SubjectOptions subject;
+  RunInputOptions run_input;
   bool execute = false;
   std::optional<std::int64_t> seed;  // of the numbers of `execute`
 };
@@ -82,7 +82,7 @@ std::vector<Fault> execute(const Schedule& schedule, const Machine& machine, std
 }
 
 struct Checked {
-  Subject subject;
+  RunInput run_input;
   std::vector<Fault> faults;
   std::optional<LaunchOrders> orders;  // launch orders of a schedule that is sound on a machine
 };
@@ -103,24 +103,25 @@ Checked check_source(const Source& source, const CheckArguments& options) {
     if (options.execute) {
       throw UserError("--execute runs the schedule on a machine; name it with --machine");
     }
-    Subject subject;
-    subject.file = source.schedule_file;
-    subject.schedule = read_schedule(source.schedule_file);
-    subject.id = subject.schedule.name;
-    std::vector<Fault> faults = faults_of(check_schedule(subject.schedule));
-    return {std::move(subject), std::move(faults), {}};
+    RunInput run_input;
+    run_input.file = source.schedule_file;
+    run_input.schedule = read_schedule(source.schedule_file);
+    run_input.id = run_input.schedule.name;
+    std::vector<Fault> faults = faults_of(check_schedule(run_input.schedule));
+    return {std::move(run_input), std::move(faults), {}};
   }
-  Subject subject = load_subject(source, false);
+  RunInput run_input = load_run_input(source, false);
   LaunchOrders orders = LaunchOrders::one;
-  std::vector<Fault> faults = faults_of(check_schedule(subject.schedule));
+  std::vector<Fault> faults = faults_of(check_schedule(run_input.schedule));
   // With dangling references, the resources of a schedule are meaningless.
   if (faults.empty()) {
-    faults = faults_of(check_schedule_on(subject.schedule, subject.machine, 20, &orders));
+    faults = faults_of(check_schedule_on(run_input.schedule, run_input.machine, 20, &orders));
   }
   if (options.execute && faults.empty()) {
-    faults = execute(subject.schedule, subject.machine, static_cast<std::uint64_t>(options.seed.value_or(1)));
+    faults =
+        execute(run_input.schedule, run_input.machine, static_cast<std::uint64_t>(options.seed.value_or(1)));
   }
-  return {std::move(subject), std::move(faults), orders};
+  return {std::move(run_input), std::move(faults), orders};
 }
 
 // The scope of "sound" in the message.
@@ -136,10 +137,10 @@ int run(const CheckArguments& options) {
   bool sound = true;
   RecordTable all;
   ordered_json schedules = ordered_json::array();
-  for (const Source& source : sources_of(options.subject)) {
+  for (const Source& source : sources_of(options.run_input)) {
     const Checked checked = check_source(source, options);
-    const std::string& id = checked.subject.id;
-    const Record record = record_of(checked.subject);
+    const std::string& id = checked.run_input.id;
+    const Record record = record_of(checked.run_input);
     Table table{{{"id", "schedule"},
                  {"kind", "kind"},
                  {"where", "where"},
@@ -179,7 +180,7 @@ Run add_check(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<CheckArguments>();
   CLI::App& command =
       *program.add_subcommand("check", "Find deadlocks, unordered reads and resource overruns in a schedule");
-  add_subject_options(command, workload, options->subject);
+  add_run_input_options(command, workload, options->run_input);
   command.add_flag("--execute", options->execute,
                    "Also run the schedule on random numbers, and compare the results with its reference");
   add_seed_option(command, options->seed);

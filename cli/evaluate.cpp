@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "cli/commands.hpp"
-#include "cli/effort.hpp"
 #include "cli/evaluate_line.hpp"
+#include "cli/operation_limit.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "model/core/error.hpp"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/effort.hpp"
+#include "cli/operation_limit.hpp"
 #include "cli/options.hpp"
 #include "cli/report.hpp"
 #include "model/core/error.hpp"
@@ -108,7 +108,7 @@ Scenario scenario_of_line(const nlohmann::json& candidate, const Workload& usual
 
 ordered_json time_of(const Schedule& schedule, const Machine& machine, const SimulationOptions& options,
                      const std::optional<std::int64_t>& max_operations) {
-  require_effort(schedule, 1, max_operations, "");
+  require_few_operations(schedule, 1, max_operations, "");
   const TimeBound bound = time_bound(schedule, machine, build_topology(machine, schedule.ranks));
   const SimulationResult result = simulate(schedule, machine, options);
   return {{"time_us", us(result.makespan_ns)},

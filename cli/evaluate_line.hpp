@@ -33,7 +33,7 @@ struct LineDefaults {
   std::string machine;                   // name or file; "": every line names one
   std::vector<ParameterChange> changes;  // of every machine
   std::uint64_t seed = 1;
-  std::optional<std::int64_t> max_operations;  // of one candidate; cli/effort.hpp
+  std::optional<std::int64_t> max_operations;  // of one candidate; cli/operation_limit.hpp
 };
 
 class LineEvaluator {
@@ -71,8 +71,8 @@ inline constexpr std::size_t kLongestLine = std::size_t{64} << 20;
 
 enum class LineRead { read, too_long, end };
 
-// The next line without its end, with any bytes. A line longer than `longest` is skipped, and nothing of it
-// is kept. The last line may lack its newline.
+// The next line without its end, with any bytes. A line longer than `longest` is skipped, and none of its
+// bytes is kept. The last line may lack its newline.
 LineRead read_line(std::istream& in, std::size_t longest, std::string& line);
 
 }  // namespace tritax::cli

@@ -15,7 +15,7 @@
 #include "cli/record.hpp"
 #include "cli/report.hpp"
 #include "cli/run_detail.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/with_place.hpp"
 
@@ -27,7 +27,7 @@ using nlohmann::ordered_json;
 
 struct ExplainArguments {
   OutputOptions output;
-  SubjectOptions subject;
+  RunInputOptions run_input;
   std::optional<std::int64_t> seed;
   std::optional<int> threads;
   bool counterfactual = false;
@@ -121,9 +121,9 @@ Table idle_table(const std::vector<Overlap>& overlaps) {
   return table;
 }
 
-void print_explanation(const Subject& subject, const Explanation& explanation, bool counterfactual,
+void print_explanation(const RunInput& run_input, const Explanation& explanation, bool counterfactual,
                        const Outputs& outputs) {
-  outputs.print(styled(subject.title, Style::bold) + "\n\n");
+  outputs.print(styled(run_input.title, Style::bold) + "\n\n");
   for (const std::string& sentence : explanation.sentences) {
     outputs.print(wrapped(sentence));
   }
@@ -158,32 +158,32 @@ void print_explanation(const Subject& subject, const Explanation& explanation, b
 int run(const ExplainArguments& options) {
   Outputs outputs(options.output);
   const Level level = options.level.empty() ? Level::tile : parse_level(options.level);
-  const Subject subject = load_subject(single_source(options.subject));
+  const RunInput run_input = load_run_input(single_source(options.run_input));
   if (level != Level::tile) {
-    show_levels(subject, level, outputs);
+    show_levels(run_input, level, outputs);
     return 0;
   }
   const std::unique_ptr<tbb::global_control> cores = limit_threads(options.threads);
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   Progress progress("varying inputs");
-  const Explanation explanation = with_place(subject.place, [&] {
-    return explain(subject.schedule, subject.machine, subject.rebuild ? &*subject.rebuild : nullptr,
+  const Explanation explanation = with_place(run_input.place, [&] {
+    return explain(run_input.schedule, run_input.machine, run_input.rebuild ? &*run_input.rebuild : nullptr,
                    simulation,
                    [&progress](std::size_t done, std::size_t total) { progress.update(done, total); });
   });
   progress.clear();
-  print_explanation(subject, explanation, options.counterfactual, outputs);
+  print_explanation(run_input, explanation, options.counterfactual, outputs);
   Table all = variation_table(explanation.with_effect, explanation.result.makespan_ns, Shown::all);
   for (const std::vector<Sensitivity>* inputs : {&explanation.without_effect, &explanation.not_variable}) {
     for (std::vector<Cell>& row : variation_table(*inputs, explanation.result.makespan_ns, Shown::all).rows) {
       all.add(std::move(row));
     }
   }
-  const Record record = record_of(subject, simulation.seed);
+  const Record record = record_of(run_input, simulation.seed);
   outputs.csv(with_record(all, record));
   ordered_json json{{"schema", "tritax.explain/1"}};
-  json.update(explanation_json(subject, explanation));
+  json.update(explanation_json(run_input, explanation));
   add_record(json, record);
   outputs.json(json);
   return 0;
@@ -195,8 +195,8 @@ Run add_explain(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<ExplainArguments>();
   CLI::App& command =
       *program.add_subcommand("explain", "Show where the time goes and which inputs have no effect");
-  add_subject_options(command, workload, options->subject);
-  add_sustained_option(command, options->subject.sustained);
+  add_run_input_options(command, workload, options->run_input);
+  add_sustained_option(command, options->run_input.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   command.add_flag("--counterfactual", options->counterfactual,

@@ -92,7 +92,7 @@ int import_trace(const ImportArguments& options) {
   ImportJson left_out = ImportJson::array();
   for (const auto& [what, count] : found.left_out) {
     left_out.push_back({{"what", what}, {"count", count}});
-    outputs.print(fmt::format("{}left out: {} x {}\n", left_out.size() == 1 ? "\n" : "", count, what));
+    outputs.print(fmt::format("{}skipped: {} x {}\n", left_out.size() == 1 ? "\n" : "", count, what));
   }
   Record record;
   record.machine = &machine;

@@ -22,8 +22,8 @@
 #include "cli/questions.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
-#include "cli/standing.hpp"
 #include "cli/terminal.hpp"
+#include "cli/trust.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
@@ -201,7 +201,7 @@ std::vector<std::string> sentences_of(const Study& study) {
   }
   for (const StepAnswer& answer : study.answers) {
     if (answer.verdict == Verdict::alone) continue;
-    for (const std::string& caution : answer.standing.cautions) {
+    for (const std::string& caution : answer.trust.cautions) {
       if (std::find(sentences.begin(), sentences.end(), caution) == sentences.end())
         sentences.push_back(caution);
     }
@@ -268,7 +268,7 @@ ordered_json step_json(const LayerStep& step) {
   for (const Candidate& one : step.answer->advice.candidates) {
     patterns.push_back(json_of(fields, Ranked{&one}));
   }
-  json["standing"] = json_of(step.answer->standing, step.answer->band, step.answer->best_band);
+  json["standing"] = json_of(step.answer->trust, step.answer->band, step.answer->best_band);
   return json;
 }
 

@@ -244,12 +244,12 @@ Level parse_level(std::string_view name) {
   throw UserError(fmt::format("--level: '{}' is not a level below the tile; give wave or instruction", name));
 }
 
-void show_levels(const Subject& subject, Level level, Outputs& outputs) {
-  const std::vector<KernelLevels> kernels = levels_of(subject.schedule, subject.machine);
+void show_levels(const RunInput& run_input, Level level, Outputs& outputs) {
+  const std::vector<KernelLevels> kernels = levels_of(run_input.schedule, run_input.machine);
   if (kernels.empty()) {
-    throw UserError(subject.place + "--level: no kernel multiplies, so there is no level below the tiles");
+    throw UserError(run_input.place + "--level: no kernel multiplies, so there is no level below the tiles");
   }
-  outputs.print(styled(subject.title, Style::bold) + "\n\n");
+  outputs.print(styled(run_input.title, Style::bold) + "\n\n");
   Table rows{{{"kernel", "kernel"},
               {"tile", "tile"},
               {"level", "level"},
@@ -258,10 +258,11 @@ void show_levels(const Subject& subject, Level level, Outputs& outputs) {
               {"bound", "what takes longest"}},
              {}};
   LevelJson all = LevelJson::array();
-  for (const KernelLevels& kernel : kernels) show_kernel(subject.machine, kernel, level, outputs, rows, all);
-  const Record record = record_of(subject);
+  for (const KernelLevels& kernel : kernels)
+    show_kernel(run_input.machine, kernel, level, outputs, rows, all);
+  const Record record = record_of(run_input);
   outputs.csv(with_record(rows, record));
-  LevelJson result{{"schema", "tritax.levels/1"}, {"id", subject.id}, {"kernels", std::move(all)}};
+  LevelJson result{{"schema", "tritax.levels/1"}, {"id", run_input.id}, {"kernels", std::move(all)}};
   add_record(result, record);
   outputs.json(result);
 }

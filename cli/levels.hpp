@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "cli/output.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 
 namespace tritax::cli {
 
@@ -13,8 +13,8 @@ enum class Level { tile, wave, instruction };
 // A level below the tile. Throws UserError for other names.
 Level parse_level(std::string_view name);
 
-// Shows how the tiles of the subject's kernels lower to waves, or to instructions and their schedule, as
+// Shows how the tiles of the input's kernels lower to waves, or to instructions and their schedule, as
 // tables and in the requested output forms. Throws UserError if no kernel multiplies.
-void show_levels(const Subject& subject, Level level, Outputs& outputs);
+void show_levels(const RunInput& run_input, Level level, Outputs& outputs);
 
 }  // namespace tritax::cli

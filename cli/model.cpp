@@ -16,7 +16,7 @@
 #include "cli/output.hpp"
 #include "cli/questions.hpp"
 #include "cli/record.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "cli/svg.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"

@@ -68,7 +68,7 @@ void require_problem(const Problem& problem, const std::string& machine,
 void add_knob_options(CLI::App& app, const Workload& workload, Asked& asked);
 
 // Sets one value from text ("256x256x64", "on", "64KiB"), or from the text that its table has for a value
-// that nobody gives. Throws UserError that begins with `place`.
+// that are not given. Throws UserError that begins with `place`.
 void give_text(Values& values, std::size_t spec, const std::string& text, const std::string& place);
 
 // Form of the value of a knob's option, for tables: " MxNxK", " on|off", "".

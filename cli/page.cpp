@@ -15,14 +15,14 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/again.hpp"
 #include "cli/machine_json.hpp"
+#include "cli/repeat_run.hpp"
 #include "cli/svg.hpp"
 #include "cli/terminal.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/quantile.hpp"
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 
 namespace tritax::embedded {
 std::span<const std::pair<std::string_view, std::string_view>> report_page();

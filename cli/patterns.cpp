@@ -84,15 +84,18 @@ std::vector<Values> machine_defaults(const Workload& workload, const Machine* ma
 
 // The first part of the help; the rest explains single values or gives an example.
 std::string meaning_of(const Spec& knob) {
-  const std::size_t end = std::min(knob.help.find(';'), knob.help.find(", for example"));
+  const std::size_t end =
+      std::min({knob.help.find(';'), knob.help.find(", for example"), knob.help.find(" (default: ")});
   return std::string(knob.help.substr(0, end));
 }
 
-// The help text behind "left out:", for a value that only means that none was given.
-std::string left_out_text(const Spec& knob) {
-  constexpr std::string_view kWords = "left out: ";
+// The help text behind "default:", for a value that only means that none was given.
+std::string text_without_value(const Spec& knob) {
+  constexpr std::string_view kWords = " (default: ";
   const std::size_t at = knob.help.find(kWords);
-  return at == std::string_view::npos ? "not given" : std::string(knob.help.substr(at + kWords.size()));
+  if (at == std::string_view::npos) return "not given";
+  const std::size_t begin = at + kWords.size();
+  return std::string(knob.help.substr(begin, knob.help.rfind(')') - begin));
 }
 
 // Whether the usual value is a stand-in that a user may not give.
@@ -111,7 +114,7 @@ std::string default_of(const Workload& workload, const Pattern& pattern, std::si
     };
     if (machine != nullptr && !on(*machine).empty()) return on(*machine);
     const bool by_machine = machine == nullptr && !on(find_machine(shipped_machines().front())).empty();
-    return by_machine ? "by machine" : left_out_text(spec);
+    return by_machine ? "by machine" : text_without_value(spec);
   }
   const std::string usual = text_of(Values(workload.knobs), knob);
   if (machine != nullptr) return on_machines.empty() ? usual : text_of(on_machines.front(), knob);

@@ -9,19 +9,19 @@
 #include <utility>
 
 #include "cli/commands.hpp"
-#include "cli/effort.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/levels.hpp"
+#include "cli/operation_limit.hpp"
 #include "cli/options.hpp"
 #include "cli/output.hpp"
 #include "cli/play_step.hpp"
 #include "cli/record.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "cli/terminal.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
 #include "model/schedule/json.hpp"
-#include "sim/study/judged.hpp"
+#include "sim/study/assessment.hpp"
 #include "sim/study/play.hpp"
 
 namespace tritax::cli {
@@ -36,7 +36,7 @@ constexpr std::string_view kLearner = "ppo";
 
 struct PlayArguments {
   OutputOptions output;
-  SubjectOptions subject;
+  RunInputOptions run_input;
   std::string player;
   std::string replay;  // a file of moves
   std::string save;    // the schedule
@@ -82,16 +82,16 @@ nlohmann::ordered_json play_json(const PlayArguments& arguments, const PlayResul
 }
 
 // The verdict on the found pattern against the library; none for a schedule file.
-Answered verdict_of(const Subject& subject, const PlayResult& result, std::uint64_t seed) {
-  if (!subject.scenario) return {};
-  const Scenario& scenario = *subject.scenario;
-  return verdict_beside_library(scenario.problem, subject.machine, pattern_of(scenario), scenario.knobs,
+Answered verdict_of(const RunInput& run_input, const PlayResult& result, std::uint64_t seed) {
+  if (!run_input.scenario) return {};
+  const Scenario& scenario = *run_input.scenario;
+  return verdict_beside_library(scenario.problem, run_input.machine, pattern_of(scenario), scenario.knobs,
                                 result.found_ns, seed);
 }
 
-void print_play(const Outputs& outputs, const PlayArguments& arguments, const Subject& subject,
+void print_play(const Outputs& outputs, const PlayArguments& arguments, const RunInput& run_input,
                 const PlayResult& result, const Answered& answered) {
-  outputs.print(styled(subject.title, Style::bold) + "\n\n");
+  outputs.print(styled(run_input.title, Style::bold) + "\n\n");
   if (arguments.replay.empty()) {
     outputs.print(fmt::format(
         "{} evaluated {} moves in {:.1f} s ({:.0f} per second); the mask refused {} others, {} of them by "
@@ -108,7 +108,7 @@ void print_play(const Outputs& outputs, const PlayArguments& arguments, const Su
         "with random shares, {} seeds that the game did not use: {:.2f} us and {:.2f} us: {:.2f} ± {:.2f} % "
         "less\n",
         result.start_draws_ns.size(), mean_us(result.start_draws_ns), mean_us(result.found_draws_ns),
-        100 * result.gain_with_luck(), 100 * result.error_of_gain()));
+        100 * result.gain_with_random_shares(), 100 * result.error_of_gain()));
   }
   if (!answered.sentence.empty()) outputs.print(wrapped(answered.sentence) + "\n");
   if (result.moves.empty()) {
@@ -163,28 +163,28 @@ int run_below_tiles(const PlayArguments& arguments) {
   }
   require_tiles_for(arguments);
   Outputs outputs(arguments.output);
-  const Subject subject = load_subject(single_source(arguments.subject));
-  with_place(subject.place, [&] {
+  const RunInput run_input = load_run_input(single_source(arguments.run_input));
+  with_place(run_input.place, [&] {
     with_game(arguments, [&](const Player& player, const GameOptions& game) {
-      play_instructions(subject, player, game, arguments.machine_code, outputs);
+      play_instructions(run_input, player, game, arguments.machine_code, outputs);
     });
   });
   return 0;
 }
 
-PlayResult play_subject(const PlayArguments& arguments, const Subject& subject) {
+PlayResult play_run_input(const PlayArguments& arguments, const RunInput& run_input) {
   PlayClock clock;
   clock.seed = static_cast<std::uint64_t>(arguments.seed.value_or(1));
   clock.draws = arguments.draws.value_or(clock.draws);
   clock.executes = arguments.executes;
   if (!arguments.replay.empty()) {
-    const TileBoard board(subject.schedule, subject.machine, {});
+    const TileBoard board(run_input.schedule, run_input.machine, {});
     const std::vector<Move> moves = read_moves(arguments.replay, board);
     return with_place(arguments.replay + ": ",
-                      [&] { return replay_on_tiles(subject.schedule, subject.machine, moves, clock); });
+                      [&] { return replay_on_tiles(run_input.schedule, run_input.machine, moves, clock); });
   }
   return with_game(arguments, [&](const Player& player, const GameOptions& game) {
-    return play_on_tiles(subject.schedule, subject.machine, player, game, clock);
+    return play_on_tiles(run_input.schedule, run_input.machine, player, game, clock);
   });
 }
 
@@ -200,14 +200,14 @@ int run_play(PlayArguments arguments) {
   Outputs outputs(arguments.output);
   std::optional<OutputFile> save;
   if (!arguments.save.empty()) save.emplace(arguments.save, "--save");
-  const Subject subject = load_subject(single_source(arguments.subject));
-  const PlayResult result = with_place(subject.place, [&] {
-    require_effort(subject.schedule, 1, arguments.max_operations, "take larger tiles, ");
-    return play_subject(arguments, subject);
+  const RunInput run_input = load_run_input(single_source(arguments.run_input));
+  const PlayResult result = with_place(run_input.place, [&] {
+    require_few_operations(run_input.schedule, 1, arguments.max_operations, "take larger tiles, ");
+    return play_run_input(arguments, run_input);
   });
-  const Record record = record_of(subject, static_cast<std::uint64_t>(arguments.seed.value_or(1)));
-  const Answered answered = verdict_of(subject, result, *record.seed);
-  print_play(outputs, arguments, subject, result, answered);
+  const Record record = record_of(run_input, static_cast<std::uint64_t>(arguments.seed.value_or(1)));
+  const Answered answered = verdict_of(run_input, result, *record.seed);
+  print_play(outputs, arguments, run_input, result, answered);
   outputs.csv(with_record(moves_table(result, result.moves.size()), record));
   if (arguments.output.json) outputs.json(play_json(arguments, result, answered, record));
   if (save) save->commit(schedule_to_json(result.found) + '\n');
@@ -220,7 +220,7 @@ Run add_play(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<PlayArguments>();
   CLI::App& command = *program.add_subcommand(
       "play", "Search for a faster order of a schedule's operations, by a game of legal moves");
-  add_subject_options(command, workload, options->subject);
+  add_run_input_options(command, workload, options->run_input);
   std::string names;
   for (const Player& player : players()) {
     names += fmt::format("{}{}: {}", names.empty() ? "" : "; ", player.name, player.summary);

@@ -99,14 +99,14 @@ nlohmann::ordered_json json_of_step(const StepPlay& play) {
 
 }  // namespace
 
-void play_instructions(const Subject& subject, const Player& player, const GameOptions& game,
+void play_instructions(const RunInput& run_input, const Player& player, const GameOptions& game,
                        bool as_machine_code, Outputs& outputs) {
   const std::vector<StepPlay> plays =
-      play_on_steps(subject.schedule, subject.machine, player, game, as_machine_code);
+      play_on_steps(run_input.schedule, run_input.machine, player, game, as_machine_code);
   if (plays.empty()) throw UserError("--level: no kernel multiplies, so there is no K step to play on");
-  outputs.print(styled(subject.title, Style::bold) + "\n\n");
+  outputs.print(styled(run_input.title, Style::bold) + "\n\n");
   RecordTable rows;
-  const Record record = record_of(subject, game.seed);
+  const Record record = record_of(run_input, game.seed);
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   for (const StepPlay& play : plays) {
     print_step(outputs, play, player.name);

@@ -43,7 +43,7 @@ struct SelectorOfFile {
   Selector selector;
 };
 
-Question question_of_options(const SubjectOptions& options) {
+Question question_of_options(const RunInputOptions& options) {
   require_no_id(options.id);
   require_problem(options.problem, options.machine, options.message_bytes);
   Source source;
@@ -59,7 +59,7 @@ Question question_of_options(const SubjectOptions& options) {
 }
 
 // Keeps the knobs of the source unless the command line has others; its pattern is ignored.
-Question question_of(const Source& source, const SubjectOptions& options) {
+Question question_of(const Source& source, const RunInputOptions& options) {
   if (!source.scenario) {
     throw UserError(fmt::format("'{}' is a schedule; there is nothing to choose", options.file));
   }
@@ -77,7 +77,7 @@ Question question_of(const Source& source, const SubjectOptions& options) {
   return question;
 }
 
-void add_questions(const SubjectOptions& point, std::vector<Question>& questions) {
+void add_questions(const RunInputOptions& point, std::vector<Question>& questions) {
   const std::size_t first = questions.size();
   const auto add = [&](Question question) {
     question.at = point.at;
@@ -93,7 +93,7 @@ void add_questions(const SubjectOptions& point, std::vector<Question>& questions
     add(question_of_options(point));
     return;
   }
-  SubjectOptions of_file = point;
+  RunInputOptions of_file = point;
   of_file.pins = Values();  // of any workload, because a file may have several
   for (const Source& source : sources_of(of_file)) add(question_of(source, point));
 }
@@ -138,9 +138,9 @@ std::string pins_text(const Values& pins) {
   return text;
 }
 
-std::vector<Question> questions_of(const SubjectOptions& options) {
+std::vector<Question> questions_of(const RunInputOptions& options) {
   std::vector<Question> questions;
-  for (const SubjectOptions& point : points_of(options)) {
+  for (const RunInputOptions& point : points_of(options)) {
     const std::string place = options.axes.empty() ? "" : describe_point(point) + ": ";
     with_place(place, [&] { add_questions(point, questions); });
   }

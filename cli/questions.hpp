@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "sim/study/advise.hpp"
 
 namespace tritax::cli {
@@ -24,7 +24,7 @@ struct Question {
 
 // One question for every problem, machine and set of knobs of the scenarios; scenarios that differ only in
 // the pattern are one question. Throws UserError.
-std::vector<Question> questions_of(const SubjectOptions& options);
+std::vector<Question> questions_of(const RunInputOptions& options);
 
 // The answer, searched with a progress bar; `label`: text of the bar. Pins and progress in `options` are
 // replaced by those of the question. Throws UserError.

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cli/report.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 
@@ -68,15 +68,15 @@ bool has_column(const std::vector<Column>& columns, const std::string& key) {
 
 }  // namespace
 
-Record record_of(const Subject& subject, std::optional<std::uint64_t> seed) {
+Record record_of(const RunInput& run_input, std::optional<std::uint64_t> seed) {
   Record record;
-  record.machine = subject.machine.name.empty() ? nullptr : &subject.machine;
+  record.machine = run_input.machine.name.empty() ? nullptr : &run_input.machine;
   record.seed = seed;
-  record.schedule = subject.file;
-  if (subject.scenario) {
-    record.problem = &subject.scenario->problem;
-    record.pattern = subject.rebuild->pattern;
-    record.knobs = &subject.scenario->knobs;
+  record.schedule = run_input.file;
+  if (run_input.scenario) {
+    record.problem = &run_input.scenario->problem;
+    record.pattern = run_input.rebuild->pattern;
+    record.knobs = &run_input.scenario->knobs;
   }
   return record;
 }

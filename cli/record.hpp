@@ -15,7 +15,7 @@
 
 namespace tritax::cli {
 
-struct Subject;
+struct RunInput;
 
 // Parts of a record. A pointer is null for a missing part: a schedule file has no problem. The targets must
 // outlive the record.
@@ -28,7 +28,7 @@ struct Record {
   std::optional<std::uint64_t> seed = {};
 };
 
-Record record_of(const Subject& subject, std::optional<std::uint64_t> seed = {});
+Record record_of(const RunInput& run_input, std::optional<std::uint64_t> seed = {});
 
 // "version", "machine", "machine_changes", "sustained", "seed", "schedule_file", "workload", "pattern",
 // "knobs"; without parts that the record lacks. A knob that the pattern does not use is null.

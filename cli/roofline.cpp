@@ -18,8 +18,8 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/record.hpp"
+#include "cli/run_input.hpp"
 #include "cli/run_roofline.hpp"
-#include "cli/subject.hpp"
 #include "cli/svg.hpp"
 #include "cli/sweep_plot.hpp"
 #include "cli/terminal.hpp"
@@ -150,14 +150,14 @@ RooflineStudy roofline_study(const RooflineArguments& asked) {
   study.options.batch = parse_integer(asked.batch, "--batch", 1, kMostSamples);
   study.options.index_bytes =
       number_asked(asked.index_bits, "--index-bits", 1, 64, "number of index bits") / 8;
-  const SubjectOptions& subject = asked.run.subject;
-  if (subject.machine.empty() && subject.axes.empty())
+  const RunInputOptions& run_input = asked.run.run_input;
+  if (run_input.machine.empty() && run_input.axes.empty())
     throw UserError("--machine: missing; give --network and --machine");
-  for (const Asked& point : points_of(static_cast<const Asked&>(subject))) {
+  for (const Asked& point : points_of(static_cast<const Asked&>(run_input))) {
     Source source;
     source.machine = point.machine;
     source.changes = point.changes;
-    source.sustained = subject.sustained;
+    source.sustained = run_input.sustained;
     study.machines.push_back(machine_of(source));
     study.at.push_back(describe_point(point));
   }
@@ -315,9 +315,9 @@ AccuracyPlot accuracy_plot(const RooflineStudy& study, const std::string& subtit
 
 // Whether a scenario, a schedule, or any option of a workload was given.
 bool is_of_a_workload(const RooflineArguments& asked) {
-  const SubjectOptions& subject = asked.run.subject;
-  const auto options = subject.command->get_options();
-  return !subject.file.empty() || !subject.pattern.empty() ||
+  const RunInputOptions& run_input = asked.run.run_input;
+  const auto options = run_input.command->get_options();
+  return !run_input.file.empty() || !run_input.pattern.empty() ||
          std::any_of(options.begin(), options.end(), [](const CLI::Option* option) {
            return option->get_group() == kWorkloadGroup && option->count() > 0;
          });
@@ -333,7 +333,7 @@ int run_sparsity_roofline(const RooflineArguments& asked) {
   const RooflineStudy study = roofline_study(asked);
   if (!study.not_drawn.empty()) {
     tell(fmt::format(
-        "tritax: --accuracy: left out, since not requested: {}; name them with --patterns and --sparsity\n",
+        "tritax: --accuracy: not requested, so skipped: {}; name them with --patterns and --sparsity\n",
         fmt::join(study.not_drawn, ", ")));
   }
   const std::string heading = fmt::format("{} {}, batch of {}", name_of(study.options.dtype),
@@ -359,12 +359,12 @@ int run_sparsity_roofline(const RooflineArguments& asked) {
 
 int run_roofline_command(RooflineArguments& asked) {
   if (asked.network.empty() && is_of_a_workload(asked)) return show_run_roofline(asked.run, asked.output);
-  if (!asked.run.subject.file.empty()) {
+  if (!asked.run.run_input.file.empty()) {
     throw UserError(
-        fmt::format("--network: '{}' is a run; give either a network or a run", asked.run.subject.file));
+        fmt::format("--network: '{}' is a run; give either a network or a run", asked.run.run_input.file));
   }
   for (const auto& [flag, target] : asked.shared) {
-    const CLI::Option* option = asked.run.subject.command->get_option(flag);
+    const CLI::Option* option = asked.run.run_input.command->get_option(flag);
     if (option->count() > 0) *target = fmt::format("{}", fmt::join(option->results(), ","));
   }
   return run_sparsity_roofline(asked);
@@ -386,7 +386,7 @@ Run add_roofline(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<RooflineArguments>();
   CLI::App& command = *program.add_subcommand(
       "roofline", "Show which sparsity can pay in a network, or the ceilings of a run");
-  add_subject_options(command, workload, options->run.subject);
+  add_run_input_options(command, workload, options->run.run_input);
   const auto add = [&](const char* flag, std::string& target, const char* form, const std::string& help) {
     add_network_option(command, *options, flag, target, form, help);
   };
@@ -412,7 +412,7 @@ Run add_roofline(CLI::App& program, const Workload& workload) {
     command.add_flag("--layers", options->layers, "Show every layer instead of the whole network")
         ->group("Networks");
   }
-  add_sustained_option(command, options->run.subject.sustained);
+  add_sustained_option(command, options->run.run_input.sustained);
   add_seed_option(command, options->run.seed);
   add_output_options(command, options->output);
   command

@@ -56,33 +56,33 @@ ordered_json overlaps_json(const std::vector<Overlap>& overlaps, double run_ns) 
 
 }  // namespace
 
-ordered_json explanation_json(const Subject& subject, const Explanation& explanation) {
-  return {{"id", subject.id},
-          {"machine", subject.machine.name},
+ordered_json explanation_json(const RunInput& run_input, const Explanation& explanation) {
+  return {{"id", run_input.id},
+          {"machine", run_input.machine.name},
           {"time_us", us(explanation.result.makespan_ns)},
           {"sentences", explanation.sentences},
           {"critical_path", json_of(explanation.result.account)},
           {"taxes", json_of(explanation.taxes)},
           {"overlap", overlaps_json(explanation.overlaps, explanation.result.makespan_ns)},
-          {"caches", caches_json(explanation.result, buffer_names(subject.schedule))},
+          {"caches", caches_json(explanation.result, buffer_names(run_input.schedule))},
           {"with_effect", inputs_json(explanation.with_effect)},
           {"without_effect", inputs_json(explanation.without_effect)},
           {"not_variable", inputs_json(explanation.not_variable)}};
 }
 
-ordered_json run_detail_json(const Subject& subject, const SimulationOptions& options, Inputs inputs) {
-  return with_place(subject.place, [&] {
+ordered_json run_detail_json(const RunInput& run_input, const SimulationOptions& options, Inputs inputs) {
+  return with_place(run_input.place, [&] {
     Progress progress("varying inputs for the page");
     const Explanation explanation = explain(
-        subject.schedule, subject.machine, subject.rebuild ? &*subject.rebuild : nullptr, options,
+        run_input.schedule, run_input.machine, run_input.rebuild ? &*run_input.rebuild : nullptr, options,
         [&progress](std::size_t done, std::size_t total) { progress.update(done, total); }, inputs);
     const SimulationResult& result = explanation.result;
-    ordered_json json = explanation_json(subject, explanation);
-    json["title"] = subject.title;
-    json["links"] = links_json(result, subject.machine, subject.schedule.ranks);
+    ordered_json json = explanation_json(run_input, explanation);
+    json["title"] = run_input.title;
+    json["links"] = links_json(result, run_input.machine, run_input.schedule.ranks);
     json["tile_operations"] = result.tile_operations;
-    json["timeline"] = timeline_columns(explanation.timeline, subject.schedule, subject.machine,
-                                        build_topology(subject.machine, subject.schedule.ranks));
+    json["timeline"] = timeline_columns(explanation.timeline, run_input.schedule, run_input.machine,
+                                        build_topology(run_input.machine, run_input.schedule.ranks));
     return json;
   });
 }

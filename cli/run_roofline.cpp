@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "cli/effort.hpp"
+#include "cli/operation_limit.hpp"
 #include "cli/roofline_plot.hpp"
 #include "cli/svg.hpp"
 #include "cli/terminal.hpp"
@@ -57,7 +57,7 @@ Table point_table(const RunRoofline& roofline) {
   return table;
 }
 
-ordered_json run_roofline_json(const Subject& subject, const RunRoofline& roofline) {
+ordered_json run_roofline_json(const RunInput& run_input, const RunRoofline& roofline) {
   ordered_json peaks = ordered_json::object(), bandwidths = ordered_json::object();
   for (const MachineCeilings::Peak& peak : roofline.ceilings.peaks) {
     peaks[std::string(name_of(peak.dtype))] = peak.gflop_per_s / 1e3;
@@ -89,9 +89,9 @@ ordered_json run_roofline_json(const Subject& subject, const RunRoofline& roofli
   }
   return {{"schema", "tritax.run-roofline/1"},
           {"version", version()},
-          {"id", subject.id},
-          {"machine", subject.machine.name},
-          {"gpus", subject.schedule.ranks},
+          {"id", run_input.id},
+          {"machine", run_input.machine.name},
+          {"gpus", run_input.schedule.ranks},
           {"time_us", roofline.result.makespan_ns / 1e3},
           {"peak_tflop_per_s", std::move(peaks)},
           {"gb_per_s", std::move(bandwidths)},
@@ -107,14 +107,14 @@ int show_run_roofline(const RunRooflineOptions& options, const OutputOptions& ou
     require_svg(options.plot);
     plot.emplace(options.plot, "--plot");
   }
-  const Subject subject = load_subject(single_source(options.subject));
-  with_place(subject.place, [&] {
+  const RunInput run_input = load_run_input(single_source(options.run_input));
+  with_place(run_input.place, [&] {
     SimulationOptions simulation;
     simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
-    require_effort(subject.schedule, 1, std::nullopt, "");
-    const RunRoofline roofline = run_roofline(subject.schedule, subject.machine, simulation);
+    require_few_operations(run_input.schedule, 1, std::nullopt, "");
+    const RunRoofline roofline = run_roofline(run_input.schedule, run_input.machine, simulation);
     const Table points = point_table(roofline);
-    outputs.print(styled(subject.title, Style::bold) + "\n\n");
+    outputs.print(styled(run_input.title, Style::bold) + "\n\n");
     outputs.print(ceiling_table(roofline.ceilings));
     outputs.print("\n");
     outputs.print(points);
@@ -122,9 +122,9 @@ int show_run_roofline(const RunRooflineOptions& options, const OutputOptions& ou
         "Values are per GPU, the mean of all. Busy: time in which any operation of the kind runs or waits. "
         "Bound by: the ceiling under which its flops and bytes take longest."));
     outputs.csv(points);
-    outputs.json(run_roofline_json(subject, roofline));
+    outputs.json(run_roofline_json(run_input, roofline));
     if (plot) {
-      plot->commit(roofline_picture(roofline, fmt::format("Roofline of {}", subject.id), subject.title));
+      plot->commit(roofline_picture(roofline, fmt::format("Roofline of {}", run_input.id), run_input.title));
     }
   });
   return 0;

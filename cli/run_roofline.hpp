@@ -6,12 +6,12 @@
 #include <string>
 
 #include "cli/output.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 
 namespace tritax::cli {
 
 struct RunRooflineOptions {
-  SubjectOptions subject;
+  RunInputOptions run_input;
   std::optional<std::int64_t> seed;
   std::string plot;  // "" for none
 };

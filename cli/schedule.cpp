@@ -7,7 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/output.hpp"
 #include "cli/record.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "model/core/error.hpp"
 #include "model/schedule/items.hpp"
 #include "model/schedule/json.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 struct ScheduleArguments {
   OutputOptions output;
-  SubjectOptions subject;
+  RunInputOptions run_input;
   bool pretty = false;
 };
 
@@ -53,13 +53,13 @@ int run(ScheduleArguments options) {
     options.output.json = "-";
   }
   Outputs outputs(options.output);
-  const Subject subject = load_subject(single_source(options.subject));
-  const Table table = kernel_table(subject.schedule);
-  outputs.print(subject.title + "\n\n");
+  const RunInput run_input = load_run_input(single_source(options.run_input));
+  const Table table = kernel_table(run_input.schedule);
+  outputs.print(run_input.title + "\n\n");
   outputs.print(table);
-  outputs.csv(with_record(table, record_of(subject)));
+  outputs.csv(with_record(table, record_of(run_input)));
   if (options.output.json) {
-    outputs.json_text(schedule_to_json(subject.schedule, options.pretty) + '\n');
+    outputs.json_text(schedule_to_json(run_input.schedule, options.pretty) + '\n');
   }
   return 0;
 }
@@ -70,7 +70,7 @@ Run add_schedule(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<ScheduleArguments>();
   CLI::App& command =
       *program.add_subcommand("schedule", "Write the tile schedule of a scenario or pattern as JSON");
-  add_subject_options(command, workload, options->subject);
+  add_run_input_options(command, workload, options->run_input);
   add_output_options(command, options->output);
   command
       .add_option_function<std::string>(

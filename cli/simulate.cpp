@@ -15,17 +15,17 @@
 
 #include "cli/bars_plot.hpp"
 #include "cli/commands.hpp"
-#include "cli/effort.hpp"
 #include "cli/fields.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/operation_limit.hpp"
 #include "cli/output.hpp"
 #include "cli/page.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
 #include "cli/run_detail.hpp"
-#include "cli/standing.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "cli/terminal.hpp"
+#include "cli/trust.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/core/with_place.hpp"
@@ -44,7 +44,7 @@ using nlohmann::ordered_json;
 struct SimulateArguments {
   OutputOptions output;
   PageOptions page;
-  SubjectOptions subject;
+  RunInputOptions run_input;
   std::optional<std::int64_t> seed;
   Symmetry symmetry = Symmetry::automatic;
   std::optional<int> threads;
@@ -59,7 +59,7 @@ struct SimulateArguments {
 
 // A run without its schedule, which is large.
 struct Simulated {
-  Subject subject;
+  RunInput run_input;
   std::vector<std::pair<std::string, std::string>> at;  // on the axes of the command line
   int gpus = 0;
   std::vector<std::string> buffers;  // their names
@@ -76,36 +76,36 @@ constexpr int kRunsForTaxes = 6;
 // `watch` is notified of operations; may be null.
 Simulated simulate_source(const Source& source, const SimulateArguments& arguments, SimulationOptions options,
                           ProgressOfOperations* watch) {
-  Subject subject = load_subject(source);
+  RunInput run_input = load_run_input(source);
   Simulated run;
-  with_place(subject.place, [&] {
+  with_place(run_input.place, [&] {
     const bool with_taxes = arguments.wants_taxes();
-    require_effort(subject.schedule, with_taxes ? 1 + kRunsForTaxes : 1, arguments.max_operations,
-                   with_taxes ? "ask for one run (neither --json nor --counterfactual), " : "");
-    if (watch != nullptr) watch->expect(subject.schedule.ops.size());
+    require_few_operations(run_input.schedule, with_taxes ? 1 + kRunsForTaxes : 1, arguments.max_operations,
+                           with_taxes ? "ask for one run (neither --json nor --counterfactual), " : "");
+    if (watch != nullptr) watch->expect(run_input.schedule.ops.size());
     // An observer needs all ranks.
     const bool may_fold =
         options.symmetry == Symmetry::on || options.symmetry == Symmetry::ranks ||
-        (options.symmetry == Symmetry::automatic && subject.schedule.ranks > kMostRanksInFull);
+        (options.symmetry == Symmetry::automatic && run_input.schedule.ranks > kMostRanksInFull);
     options.observer = may_fold ? nullptr : watch;
-    run.result = simulate(subject.schedule, subject.machine, options);
+    run.result = simulate(run_input.schedule, run_input.machine, options);
     options.observer = nullptr;
     const bool shown = watch != nullptr || arguments.output.json || arguments.page.offered;
     if (shown) {
-      run.spread = spread_of(subject.schedule, subject.machine, options, run.result.makespan_ns);
+      run.spread = spread_of(run_input.schedule, run_input.machine, options, run.result.makespan_ns);
     }
     if (!with_taxes) return;
     CounterfactualMakespans makespans;
-    simulate_in_order(subject.schedule, subject.machine, options, makespans);
-    simulate_by_dependences(subject.schedule, subject.machine, options, makespans);
+    simulate_in_order(run_input.schedule, run_input.machine, options, makespans);
+    simulate_by_dependences(run_input.schedule, run_input.machine, options, makespans);
     run.taxes = taxes_of(run.result, makespans);
   });
   run.flops = source.scenario ? work_of(source.scenario->problem).flops : run.result.matrix_flops;
   if (source.scenario) run.message = message_rates(source.scenario->problem, run.result);
-  run.gpus = subject.schedule.ranks;
-  run.buffers = buffer_names(subject.schedule);
-  subject.schedule = Schedule();
-  run.subject = std::move(subject);
+  run.gpus = run_input.schedule.ranks;
+  run.buffers = buffer_names(run_input.schedule);
+  run_input.schedule = Schedule();
+  run.run_input = std::move(run_input);
   run.at = source.at;
   return run;
 }
@@ -150,7 +150,7 @@ void print_counterfactual(const Taxes& taxes, Outputs& outputs) {
 
 void print_run(const Simulated& run, const SimulateArguments& options, Outputs& outputs) {
   const SimulationResult& result = run.result;
-  outputs.print(styled(run.subject.title, Style::bold) + '\n');
+  outputs.print(styled(run.run_input.title, Style::bold) + '\n');
   outputs.print(fmt::format("time {:.1f} us, of which kernels {:.1f} us", us(result.makespan_ns),
                             us(result.kernels_ns)));
   if (run.flops > 0) {
@@ -173,7 +173,7 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
   outputs.print(account_table(result.account));
   outputs.print("\n");
   if (options.counterfactual) print_counterfactual(run.taxes, outputs);
-  outputs.print(rank_table(result, run.subject.machine, Ranks::that_differ));
+  outputs.print(rank_table(result, run.run_input.machine, Ranks::that_differ));
   outputs.print(fmt::format(
       "\noperand hits: L2 {:.1f} %, last-level cache {:.1f} % of the rest; HBM traffic {:.1f} MB\n",
       100 * result.l2_hit_fraction, 100 * result.llc_hit_fraction, result.hbm_bytes / 1e6));
@@ -184,17 +184,17 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
     outputs.print(die_table(result));
     outputs.print("\n");
   }
-  outputs.print(describe_links(result, run.subject.machine, run.gpus));
+  outputs.print(describe_links(result, run.run_input.machine, run.gpus));
   if (options.links) {
     outputs.print("\n");
-    outputs.print(link_table(result, run.subject.machine, run.gpus));
+    outputs.print(link_table(result, run.run_input.machine, run.gpus));
   }
   outputs.print("\n");
 }
 
 ordered_json run_json(const Simulated& run, const Record& record) {
   const SimulationResult& result = run.result;
-  ordered_json json{{"id", run.subject.id}, {"machine", run.subject.machine.name}};
+  ordered_json json{{"id", run.run_input.id}, {"machine", run.run_input.machine.name}};
   put_fields(json, run_fields(), result);
   json["spread"] = json_of(run.spread);
   json["flops"] = run.flops;
@@ -205,7 +205,7 @@ ordered_json run_json(const Simulated& run, const Record& record) {
     gpus.push_back(json_of(rank_fields(), RankedResult{gpus.size(), &gpu}));
   }
   json["caches"] = caches_json(result, run.buffers);
-  json["links"] = links_json(result, run.subject.machine, run.gpus);
+  json["links"] = links_json(result, run.run_input.machine, run.gpus);
   if (result.simulated_ranks < run.gpus) json["simulated_gpus"] = result.simulated_ranks;
   add_record(json, record);
   return json;
@@ -213,9 +213,9 @@ ordered_json run_json(const Simulated& run, const Record& record) {
 
 // The GPU table of a run, with the run's id as first column.
 Table gpu_table(const Simulated& run) {
-  Table table = rank_table(run.result, run.subject.machine, Ranks::all);
+  Table table = rank_table(run.result, run.run_input.machine, Ranks::all);
   table.columns.insert(table.columns.begin(), Column{"id", "run"});
-  for (std::vector<Cell>& row : table.rows) row.insert(row.begin(), run.subject.id);
+  for (std::vector<Cell>& row : table.rows) row.insert(row.begin(), run.run_input.id);
   return table;
 }
 
@@ -235,7 +235,7 @@ Table summary_table(const std::vector<Simulated>& runs, const std::vector<Source
   for (const auto& [name, value] : sources.front().at) front.push_back({name, name});
   table.columns.insert(table.columns.begin(), front.begin(), front.end());
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    std::vector<Cell> cells{runs[i].subject.id};
+    std::vector<Cell> cells{runs[i].run_input.id};
     for (const auto& [name, value] : runs[i].at) cells.emplace_back(value);
     table.rows[i].insert(table.rows[i].begin(), cells.begin(), cells.end());
   }
@@ -244,10 +244,10 @@ Table summary_table(const std::vector<Simulated>& runs, const std::vector<Source
 
 std::string figure_of(const std::vector<Simulated>& runs) {
   BarsPlot plot;
-  plot.title = runs.size() == 1 ? runs.front().subject.title : fmt::format("{} runs", runs.size());
+  plot.title = runs.size() == 1 ? runs.front().run_input.title : fmt::format("{} runs", runs.size());
   plot.subtitle = "time along the critical path";
   for (const Simulated& run : runs) {
-    std::string label = run.subject.id;
+    std::string label = run.run_input.id;
     for (const auto& [name, value] : run.at) label += fmt::format(" {} {}", name, value);
     plot.bars.push_back({std::move(label), run.result.account, run.spread.relative(), ""});
   }
@@ -259,14 +259,14 @@ Page page_of(const std::vector<Simulated>& runs, const std::vector<Source>& sour
              const SimulationOptions& simulation, Inputs inputs) {
   Page page;
   page.kind = "simulate";
-  page.title = runs.size() == 1 ? runs.front().subject.title : fmt::format("{} runs", runs.size());
+  page.title = runs.size() == 1 ? runs.front().run_input.title : fmt::format("{} runs", runs.size());
   page.result = std::move(result);
-  if (runs.size() == 1) page.run = run_detail_json(load_subject(sources.front()), simulation, inputs);
+  if (runs.size() == 1) page.run = run_detail_json(load_run_input(sources.front()), simulation, inputs);
   for (const Simulated& run : runs) {
     const bool known = std::any_of(page.machines.begin(), page.machines.end(), [&](const Machine& machine) {
-      return machine.title() == run.subject.machine.title();
+      return machine.title() == run.run_input.machine.title();
     });
-    if (!known) page.machines.push_back(run.subject.machine);
+    if (!known) page.machines.push_back(run.run_input.machine);
   }
   page.figure = figure_of(runs);
   return page;
@@ -275,14 +275,14 @@ Page page_of(const std::vector<Simulated>& runs, const std::vector<Source>& sour
 int run(const SimulateArguments& options) {
   PageOutput page(options.page);
   Outputs outputs(options.output, page.taken_by());
-  const std::vector<Source> sources = sources_of(options.subject);
+  const std::vector<Source> sources = sources_of(options.run_input);
   for (const auto& [given, flag] :
        {std::pair{options.links, "--links"}, std::pair{options.caches, "--caches"}}) {
     outputs.require_text(given, flag);
     if (!given || sources.size() == 1) continue;
     throw UserError(fmt::format(
         "{}: it details one run, but '{}' has {} scenarios; choose one with --id, or give --json FILE", flag,
-        options.subject.file, sources.size()));
+        options.run_input.file, sources.size()));
   }
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
@@ -299,7 +299,7 @@ int run(const SimulateArguments& options) {
                      sources.size() - simulated_runs.size(), sources.size()));
   }
   for (const Simulated& simulated : simulated_runs) {
-    const Record record = record_of(simulated.subject, simulation.seed);
+    const Record record = record_of(simulated.run_input, simulation.seed);
     gpus.add(gpu_table(simulated), record);
     runs.push_back(run_json(simulated, record));
     if (sources.size() == 1) {
@@ -347,8 +347,8 @@ Run add_simulate(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<SimulateArguments>();
   CLI::App& command =
       *program.add_subcommand("simulate", "Predict the time of a scenario, schedule or pattern");
-  add_subject_options(command, workload, options->subject);
-  add_sustained_option(command, options->subject.sustained);
+  add_run_input_options(command, workload, options->run_input);
+  add_sustained_option(command, options->run_input.sustained);
   add_threads_option(command, options->threads);
   add_seed_option(command, options->seed);
   add_symmetry_option(command, options->symmetry);

@@ -19,10 +19,10 @@
 #include "cli/questions.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
-#include "cli/standing.hpp"
 #include "cli/svg.hpp"
 #include "cli/sweep_plot.hpp"
 #include "cli/terminal.hpp"
+#include "cli/trust.hpp"
 #include "cli/version.hpp"
 #include "model/core/error.hpp"
 #include "model/select/selector.hpp"
@@ -34,7 +34,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct TaxonomyArguments : SubjectOptions {
+struct TaxonomyArguments : RunInputOptions {
   OutputOptions output;
   std::optional<std::string> sweep;
   std::string plot;
@@ -47,11 +47,11 @@ struct TaxonomyArguments : SubjectOptions {
 struct Point {
   const Question* question = nullptr;
   Advice advice;
-  Judged judgement;
+  Assessment assessment;
   std::string refusal;  // why there is no answer
 
   SweepPoint as_sweep_point(const Spec* swept) const {
-    SweepPoint point{std::nullopt, &advice.candidates, &judgement.standing};
+    SweepPoint point{std::nullopt, &advice.candidates, &assessment.trust};
     if (swept != nullptr) point.value = static_cast<double>(question->problem[swept->name]);
     return point;
   }
@@ -85,7 +85,7 @@ Fields<Ranked> pattern_fields(const Workload& workload) {
 
 Table pattern_table(const Point& point) {
   return table_of(pattern_fields(*point.question->problem.workload),
-                  ranked(point.advice.candidates, point.judgement), shown::kText);
+                  ranked(point.advice.candidates, point.assessment), shown::kText);
 }
 
 // Rows are values of the sweep; columns are the best pattern, its taxes, and the runner-up.
@@ -93,7 +93,7 @@ Table best_table(const Sweep& sweep) {
   const Workload& workload = *sweep.points.front().question->problem.workload;
   std::vector<Best> bests;
   for (const Point& point : sweep.points) {
-    bests.push_back({&point.advice.candidates, point.judgement, point.refusal.empty()});
+    bests.push_back({&point.advice.candidates, point.assessment, point.refusal.empty()});
   }
   const auto times = pick(pattern_fields(workload), {"time", "useful", "launch", "bulk_synchronous",
                                                      "locality", "contention", "harness", "speedup"});
@@ -164,7 +164,7 @@ void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
   outputs.print(crossover_table(sweep, changes));
   outputs.print("\n");
   const Point& first = sweep.points[changes.front().before];
-  const double band = first.judgement.bands.front();
+  const double band = first.assessment.bands.front();
   if (band <= 0) return;
   outputs.print(wrapped(fmt::format(
       "Tie: there the two patterns differ by less than the prediction band of {:.0f} %.", 100 * band)));
@@ -174,7 +174,7 @@ void print_crossovers(const Sweep& sweep, const Outputs& outputs) {
 void print_cautions(const Sweep& sweep, const Outputs& outputs) {
   std::vector<std::string> cautions;
   for (const Point& point : sweep.points) {
-    for (const std::string& caution : point.judgement.standing.cautions) {
+    for (const std::string& caution : point.assessment.trust.cautions) {
       if (std::find(cautions.begin(), cautions.end(), caution) == cautions.end()) cautions.push_back(caution);
     }
   }
@@ -195,11 +195,11 @@ void print_sweep(const Sweep& sweep, const Outputs& outputs) {
     return;
   }
   const Point& point = sweep.points.front();
-  const Answered answered = verdict_of(point.question->problem, point.advice.candidates, point.judgement);
+  const Answered answered = verdict_of(point.question->problem, point.advice.candidates, point.assessment);
   if (!answered.sentence.empty()) outputs.print(wrapped(answered.sentence) + "\n");
   outputs.print(pattern_table(point));
   outputs.print("\n");
-  for (const std::string& sentence : sentences_of(point.judgement, point.advice.candidates)) {
+  for (const std::string& sentence : sentences_of(point.assessment, point.advice.candidates)) {
     outputs.print(wrapped(sentence));
   }
   for (const std::string& reason : point.advice.left_out) outputs.print(wrapped("Left out: " + reason));
@@ -223,7 +223,7 @@ Record record_of(const Point& point, const Candidate* candidate, const TaxonomyA
 Table csv_table(const Sweep& sweep, const TaxonomyArguments& options) {
   RecordTable records;
   for (const Point& point : sweep.points) {
-    const std::vector<Ranked> rows = ranked(point.advice.candidates, point.judgement);
+    const std::vector<Ranked> rows = ranked(point.advice.candidates, point.assessment);
     for (const Ranked& one : rows) {
       records.add(table_of<Ranked>(taxonomy_fields(), {one}, shown::kCsv),
                   record_of(point, one.candidate, options));
@@ -239,16 +239,16 @@ ordered_json sweep_json(const Sweep& sweep, const TaxonomyArguments& options, bo
   ordered_json points = ordered_json::array();
   for (const Point& point : sweep.points) {
     ordered_json patterns = ordered_json::array();
-    for (const Ranked& one : ranked(point.advice.candidates, point.judgement)) {
+    for (const Ranked& one : ranked(point.advice.candidates, point.assessment)) {
       patterns.push_back(json_of(taxonomy_fields(), one));
       add_record(patterns.back(), record_of(point, one.candidate, options));
     }
     ordered_json json{{"workload", json_of(point.question->problem)}, {"patterns", std::move(patterns)}};
     if (!sweep.name.empty()) json["at"] = sweep.at(point);
     json["left_out"] = point.advice.left_out;
-    json["standing"] = json_of(point.judgement);
+    json["standing"] = json_of(point.assessment);
     put_fields(json, answered_fields(),
-               verdict_of(point.question->problem, point.advice.candidates, point.judgement));
+               verdict_of(point.question->problem, point.advice.candidates, point.assessment));
     if (!point.refusal.empty()) json["refusal"] = point.refusal;
     points.push_back(std::move(json));
   }
@@ -276,7 +276,7 @@ std::string doubt_text(const Sweep& sweep) {
   double least = 0, most = 0;
   bool all = true;
   for (const Point& point : sweep.points) {
-    for (const double band : point.judgement.bands) {
+    for (const double band : point.assessment.bands) {
       all = all && band > 0;
       most = std::max(most, band);
       if (band > 0) least = least > 0 ? std::min(least, band) : band;
@@ -356,7 +356,7 @@ bool answer(const std::vector<Question>& questions, const TaxonomyArguments& opt
     }
     if (point.advice.interrupted)
       point.advice.candidates.clear();  // the best so far need not be the best of all
-    point.judgement = judged(question.problem, question.machine, point.advice.candidates);
+    point.assessment = assess(question.problem, question.machine, point.advice.candidates);
   }
   return all;
 }

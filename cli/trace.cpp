@@ -8,7 +8,7 @@
 #include "cli/output.hpp"
 #include "cli/record.hpp"
 #include "cli/report.hpp"
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 #include "model/core/with_place.hpp"
 #include "model/machine/topology.hpp"
 #include "model/timeline/perfetto.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 struct TraceArguments {
   OutputOptions output;
-  SubjectOptions subject;
+  RunInputOptions run_input;
   std::optional<std::int64_t> seed;
   std::string measured;
 };
@@ -45,27 +45,28 @@ int run(const TraceArguments& options) {
   std::optional<MeasuredTrace> measured;
   if (!options.measured.empty()) measured = read_measured_trace(options.measured);
   Outputs outputs(options.output);
-  const Subject subject = load_subject(single_source(options.subject));
-  TimelineRecorder recorder(subject.schedule);
+  const RunInput run_input = load_run_input(single_source(options.run_input));
+  TimelineRecorder recorder(run_input.schedule);
   SimulationOptions simulation;
   simulation.seed = static_cast<std::uint64_t>(options.seed.value_or(1));
   simulation.link_counters = true;
   simulation.observer = &recorder;
-  const SimulationResult result =
-      with_place(subject.place, [&] { return simulate(subject.schedule, subject.machine, simulation); });
+  const SimulationResult result = with_place(
+      run_input.place, [&] { return simulate(run_input.schedule, run_input.machine, simulation); });
   const Timeline timeline = recorder.take();
   const Counters counters = recorder.take_counters();
-  const Table table = kernel_table(timeline, subject.schedule);
-  outputs.print(subject.title + "\n\n");
+  const Table table = kernel_table(timeline, run_input.schedule);
+  outputs.print(run_input.title + "\n\n");
   outputs.print(table);
-  const Record record = record_of(subject, simulation.seed);
+  const Record record = record_of(run_input, simulation.seed);
   outputs.csv(with_record(table, record));
   const std::string all = json_of(record).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   const std::string about = all.substr(1, all.size() - 2);
-  const Topology topology = build_topology(subject.machine, subject.schedule.ranks);
+  const Topology topology = build_topology(run_input.machine, run_input.schedule.ranks);
   outputs.json_text(
-      measured ? side_by_side_perfetto_json(timeline, subject.schedule, topology, *measured, about, counters)
-               : timeline_to_perfetto_json(timeline, subject.schedule, topology, about, counters));
+      measured
+          ? side_by_side_perfetto_json(timeline, run_input.schedule, topology, *measured, about, counters)
+          : timeline_to_perfetto_json(timeline, run_input.schedule, topology, about, counters));
   outputs.print(fmt::format("\n{:.1f} us; open {} in https://ui.perfetto.dev\n", us(result.makespan_ns),
                             options.output.json.value_or("")));
   return 0;
@@ -76,8 +77,8 @@ int run(const TraceArguments& options) {
 Run add_trace(CLI::App& program, const Workload& workload) {
   auto options = std::make_shared<TraceArguments>();
   CLI::App& command = *program.add_subcommand("trace", "Write the timeline of a run for Perfetto");
-  add_subject_options(command, workload, options->subject);
-  add_sustained_option(command, options->subject.sustained);
+  add_run_input_options(command, workload, options->run_input);
+  add_sustained_option(command, options->run_input.sustained);
   add_seed_option(command, options->seed);
   add_output_options(command, options->output);
   command.remove_option(command.get_option("--json"));

@@ -301,8 +301,7 @@ void tune_trees(const TreeTuning& tuning, const TimedProblems& problems, std::ui
       "{}: {} problems in {} groups, {} options; {} folds, each scored by trees of the others\n{}", what,
       problems.rows.size(), problems.groups, problems.options.size(), fold_count,
       sizes_of_trees(trained.all));
-  if (problems.left_out > 0)
-    text += fmt::format("\n{} rows have no time and are left out", problems.left_out);
+  if (problems.left_out > 0) text += fmt::format("\n{} rows have no time and are skipped", problems.left_out);
   const Table ways = ways_table(scores, gathers, baseline);
   outputs.outputs.print(text + "\n\n");
   outputs.outputs.print(ways);

@@ -6,8 +6,8 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/record.hpp"
-#include "cli/standing.hpp"
 #include "cli/terminal.hpp"
+#include "cli/trust.hpp"
 #include "sim/study/validate_library.hpp"
 
 namespace tritax::cli {

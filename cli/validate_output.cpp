@@ -11,9 +11,9 @@
 
 #include "cli/fields.hpp"
 #include "cli/report.hpp"
-#include "cli/standing.hpp"
 #include "cli/svg.hpp"
 #include "cli/terminal.hpp"
+#include "cli/trust.hpp"
 #include "cli/version.hpp"
 
 namespace tritax::cli {

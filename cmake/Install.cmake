@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# What describes the program, written by it.
+# Man page and completions, written by the program.
 set(described ${CMAKE_CURRENT_BINARY_DIR}/described)
 add_custom_command(
   OUTPUT ${described}/tritax.bash ${described}/_tritax ${described}/tritax.1
@@ -60,6 +60,6 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# To build on the library; the program needs none of them.
+# Packages for programs that use the library; the program needs none of them.
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libboost-dev, libeigen3-dev, libtomlplusplus-dev, nlohmann-json3-dev, libfmt-dev, libtbb-dev, zlib1g-dev, libsqlitecpp-dev, libsqlite3-dev")
 include(CPack)

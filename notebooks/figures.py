@@ -1,4 +1,4 @@
-"""What the notebooks share: colours, kinds of figures, and how pictures of the documentation are saved."""
+"""Shared by the notebooks: colours, kinds of figures, and how pictures of the documentation are saved."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Schemas of what commands answer besides simulate, advise, explain and validate, and what they are tried on."""
+"""Schemas of the JSON of all commands but simulate, advise, explain and validate, and commands that test them."""
 import json
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""What the schemas of make-reference are made of."""
+"""Building blocks of the schemas of make-reference."""
 import json
 import re
 import subprocess

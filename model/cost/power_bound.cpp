@@ -44,9 +44,9 @@ void MatmulTimes::find_work(DType dtype, const Op& op) {
   boost_ = std::max(boost_, highest_ghz / load_ghz);
   const double draw = factor_ * matmul_draw(gpu_, dtype, cost);
   draw_per_clk_ = std::max(draw_per_clk_, draw * share_ / (load_ghz * cost.compute_ns));
-  const double luck =
+  const double fastest =
       std::max(most_luck(gpu_, costs_), op.kind == OpKind::attend ? 1 + gpu_.attend_spread : 1.0);
-  work_ = {cost.compute_ns / (share_ * luck), draw / luck};
+  work_ = {cost.compute_ns / (share_ * fastest), draw / fastest};
 }
 
 int residents_at_most(const Gpu& gpu, const Resources& resources) {

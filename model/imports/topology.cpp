@@ -122,10 +122,10 @@ TopologyFile read_topology_file(const std::string& path, const std::string& link
 Machine machine_of(const TopologyFile& topology, const Machine& base, const std::string& name,
                    std::span<const ParameterChange> changes) {
   if (topology.gpus_per_node > 1 && topology.kind != base.fabric.kind) {
-    throw UserError(fmt::format(
-        "{}: its GPUs are joined by {}, those of '{}' by {}; give as --machine one of {}, or a file",
-        topology.kind_source, name_of_kind(topology.kind), base.name, name_of_kind(base.fabric.kind),
-        machines_with(topology.kind)));
+    throw UserError(
+        fmt::format("{}: its GPUs are joined by {}, GPUs of '{}' by {}; give --machine one of {}, or a file",
+                    topology.kind_source, name_of_kind(topology.kind), base.name,
+                    name_of_kind(base.fabric.kind), machines_with(topology.kind)));
   }
   const std::vector<SourcedChange> of_file = changes_by(topology, base, changes);
   std::vector<ParameterChange> all(changes.begin(), changes.end());

@@ -7,7 +7,7 @@
 //   note = "…"
 //
 // A doubt changes no prediction. This folder does not know workloads: a field is only a name here.
-// sim/study/standing.hpp compares doubts with the fields of a workload.
+// sim/study/trust.hpp compares doubts with the fields of a workload.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ constexpr std::int64_t kMostWorkgroups = std::int64_t{1} << 16;
 const std::array<Spec, 8>& all_knobs() {
   static const std::array<Spec, 8> knobs{{
       {.name = "comm_tile",
-       .help = "piece that a workgroup moves per step, for example 64x256; left out: 128x128",
+       .help = "piece that a workgroup moves per step, for example 64x256 (default: 128x128)",
        .low = kTileStep,
        .high = kMaxCommTile,
        .parts = {"m", "n"},
@@ -28,7 +28,7 @@ const std::array<Spec, 8>& all_knobs() {
        .shown = "pieces of {}",
        .not_shown = 0},
       {.name = "comm_cus",
-       .help = "workgroups per GPU; left out: one per compute unit",
+       .help = "workgroups per GPU (default: one per compute unit)",
        .high = kMostWorkgroups,
        .allowed = kAllowedCus,
        .varies_by_doubling = true,

@@ -8,8 +8,8 @@
 //   data-parallel         no tile is split
 //   fixed split           every tile in s parts (split-K)
 //   Stream-K              all t·i iterations among g workgroups
-//   … + one tile          the t mod p tiles of the last wave among p workgroups, whole tiles after them
-//   … + two tiles         these and one full wave, so that a share is of one to two tiles
+//   … + one tile          the t mod p tiles of the last round among p workgroups, whole tiles after them
+//   … + two tiles         these and one full round, so that a share is of one to two tiles
 //
 // Shares differ by one iteration at most; longer shares come first. Where the number of sharers is a multiple
 // of the number of split tiles, each tile is split by itself: g = t is data-parallel, and g = s·t a fixed
@@ -116,32 +116,33 @@ Decomposition fixed_split(const TiledGemm& gemm, std::int64_t parts);
 // g workgroups, at most one per iteration.
 Decomposition stream_k(const TiledGemm& gemm, std::int64_t grid);
 Decomposition one_tile_stream_k(const TiledGemm& gemm, std::int64_t p);
-// With fewer than two full waves the same as one_tile_stream_k.
+// With fewer than two full rounds the same as one_tile_stream_k.
 Decomposition two_tile_stream_k(const TiledGemm& gemm, std::int64_t p);
 
 // The choice of CUTLASS 2.x for a GPU of `units` compute units with room for `occupancy` workgroups each. The
-// number of full waves decides how many tiles are split; a search for the largest saving decides among how
+// number of full rounds decides how many tiles are split; a search for the largest saving decides among how
 // many workgroups.
 Decomposition cutlass_2_stream_k(const TiledGemm& gemm, std::int64_t units, std::int64_t occupancy);
 
-// The choice of CUTLASS 3.x (sm90 and later): data-parallel if the last wave is at least half full, two tiles
-// otherwise; at least 8 iterations per share, and sharers in whole clusters. `most_groups` (CUTLASS: 8, or
-// the lesser side of the grid of tiles, in clusters) limits the number of groups. CUTLASS takes the largest
-// number that divides sharers and split tiles, or else sharers alone, and leaves at least 8 iterations per
-// share; one group where every tile is split by itself. Left out: CUTLASS moves a seam that is less than 8
-// iterations away from a border of tiles onto the border, and workgroups of a cluster load operands together.
+// The choice of CUTLASS 3.x (sm90 and later): data-parallel if the last round is at least half full, two
+// tiles otherwise; at least 8 iterations per share, and sharers in whole clusters. `most_groups` (CUTLASS: 8,
+// or the lesser side of the grid of tiles, in clusters) limits the number of groups. CUTLASS takes the
+// largest number that divides sharers and split tiles, or else sharers alone, and leaves at least 8
+// iterations per share; one group where every tile is split by itself. Left out: CUTLASS moves a seam that is
+// less than 8 iterations away from a border of tiles onto the border, and workgroups of a cluster load
+// operands together.
 Decomposition cutlass_3_stream_k(const TiledGemm& gemm, std::int64_t p, std::int64_t cluster,
                                  std::int64_t most_groups = 1);
 
-// Policy 0 of composable_kernel is data-parallel; policies s = 1, 2, … split (s - 1) full waves and the tiles
-// of the last one. The source has policies up to 4. Policies 5 and 6 continue the same rule, which gives the
-// seven policies of arXiv:2408.11417 (that these are the paper's policies is our reading). `whole`: as the
-// source has it, with as many sharers as split tiles, so that nothing is split along K; otherwise `grid`
-// workgroups share the split tiles.
+// Policy 0 of composable_kernel is data-parallel; policies s = 1, 2, … split (s - 1) full rounds and the
+// tiles of the last one. The source has policies up to 4. Policies 5 and 6 continue the same rule, which
+// gives the seven policies of arXiv:2408.11417 (that these are the paper's policies is our reading). `whole`:
+// as the source has it, with as many sharers as split tiles, so that nothing is split along K; otherwise
+// `grid` workgroups share the split tiles.
 inline constexpr int kPolicies = 7;
 Decomposition composable_kernel_policy(const TiledGemm& gemm, std::int64_t grid, int policy, bool whole);
 
-// tritonBLAS: the full waves first, then the tiles of the last wave shared among all workgroups.
+// tritonBLAS: the full rounds first, then the tiles of the last round shared among all workgroups.
 Decomposition triton_stream_k(const TiledGemm& gemm, std::int64_t grid);
 // Number of counters from which the persistent workgroups of a die draw tiles, where workgroups steal work.
 std::int64_t triton_steal_counters(std::int64_t tiles);

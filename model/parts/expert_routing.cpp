@@ -51,7 +51,7 @@ const std::array<Spec, 9>& routing_fields() {
        .low = 0,
        .high = 100000},
       {.name = "block",
-       .help = "tokens that are routed together; left out: as few as the limit of operations allows",
+       .help = "tokens that are routed together (default: as few as the limit of operations allows)",
        .high = kMaxTokens},
   }};
   return fields;

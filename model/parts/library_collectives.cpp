@@ -226,7 +226,7 @@ Spec lists_knob() {
   spec.kind = ValueKind::boolean;
   spec.shown = "lists";
   spec.not_shown = 0;
-  spec.unrecorded = 0;
+  spec.value_if_column_missing = 0;
   return spec;
 }
 

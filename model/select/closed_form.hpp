@@ -73,9 +73,9 @@ class ClosedForm {
   // Constants of the grid model for workgroups that share all iterations.
   GridModel grid_model() const;
 
-  // The Stream-K decomposition of arXiv:2301.03598: the tiles of the last wave and of one full wave are
-  // shared, or those of the last wave alone if there is only one full wave. A GEMM that does not fill a wave
-  // is shared by the best number of workgroups of the grid model.
+  // The Stream-K decomposition of arXiv:2301.03598: the tiles of the last round and of one full round are
+  // shared, or those of the last round alone if there is only one full round. A GEMM that does not fill a
+  // round is shared by the best number of workgroups of the grid model.
   Decomposition stream_k(const GemmSize& size) const;
 
   // An iteration of a tile alone on its unit, at full rate, with warm caches.

@@ -42,7 +42,7 @@ Spec kernels_knob() {
   spec.names = kKernelClassNames;
   spec.shown = "{} kernels";
   spec.not_shown = static_cast<std::int64_t>(KernelClass::own);
-  spec.unrecorded = static_cast<std::int64_t>(KernelClass::own);
+  spec.value_if_column_missing = static_cast<std::int64_t>(KernelClass::own);
   return spec;
 }
 

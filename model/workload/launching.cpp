@@ -146,7 +146,7 @@ Spec form_knob(CallForm last) {
   spec.shown = "{}";
   spec.not_shown = static_cast<std::int64_t>(CallForm::stream);
   // Measurements call libraries like a framework.
-  spec.unrecorded = static_cast<std::int64_t>(slices ? CallForm::eager_slices : CallForm::eager);
+  spec.value_if_column_missing = static_cast<std::int64_t>(slices ? CallForm::eager_slices : CallForm::eager);
   return spec;
 }
 
@@ -179,7 +179,7 @@ Spec processes_knob() {
   spec.of_every_run = true;
   spec.shown = "{} process";
   spec.not_shown = 0;
-  spec.unrecorded = 1;  // tritax-gpu is one process
+  spec.value_if_column_missing = 1;  // tritax-gpu is one process
   return spec;
 }
 

@@ -49,7 +49,7 @@ struct Spec {
   bool seeds = false;                            // a seed of a random draw: any value is equally good
   bool varies_by_doubling = false;               // sensitivities halve and double it
   bool of_every_run = false;  // a knob of all patterns, also without a row in their lists: how a run is timed
-  std::optional<std::int64_t> unrecorded = std::nullopt;  // value for measurements without it
+  std::optional<std::int64_t> value_if_column_missing = std::nullopt;  // value for measurements without it
   std::string_view recorded_as = {};  // its column in measurements from before it had its name
   std::string_view shown = {};        // in descriptions: "{} gemm CUs"; empty: left out
   std::optional<std::int64_t> not_shown = std::nullopt;  // descriptions leave out this value

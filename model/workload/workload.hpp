@@ -144,7 +144,7 @@ struct Workload {
   // The default knobs; null: the usual values of the table.
   Values (*default_knobs)(const Problem& problem, const Machine& machine) = nullptr;
   // Text for a knob whose value means "not given": its value on the machine, "256"; empty: the text after
-  // "left out:" in the knob's help. Null: the same.
+  // "default:" in the knob's help. Null: the same.
   std::string (*left_out)(const Pattern& pattern, const Spec& knob, const Machine& machine) = nullptr;
   // The knobs that a search may try, with pinned knobs fixed; null: only the defaults.
   KnobSpace (*space)(const Pattern& pattern, const Problem& problem, const Machine& machine,

@@ -256,10 +256,13 @@ void add_play(py::module_& module) {
       .def_property_readonly("found_ns", [](const Find& find) { return find.result.found_ns; })
       .def_property_readonly(
           "gain", [](const Find& find) { return find.result.gain(); },
-          "Share of the start's time that is saved, without luck on full links")
+          "Share of the start's time that is saved, with equal shares of full links")
       .def_property_readonly(
-          "gain_with_luck", [](const Find& find) { return find.result.gain_with_luck(); },
+          "gain_with_random_shares", [](const Find& find) { return find.result.gain_with_random_shares(); },
           "Of the means over seeds that the game did not use; 0 without draws")
+      .def_property_readonly(
+          "gain_with_luck", [](const Find& find) { return find.result.gain_with_random_shares(); },
+          "Former name of gain_with_random_shares")
       .def_property_readonly("error_of_gain", [](const Find& find) { return find.result.error_of_gain(); })
       .def_property_readonly("moves", [](const Find& find) { return moves_of(find.result); })
       .def_property_readonly(

@@ -176,7 +176,8 @@ void add_accounts(py::module_& module) {
                           "Savings of the run without each of the three taxes, and without all");
   taxes.def_readonly("account", &Taxes::account);
   add_properties(taxes, savings_fields(), std::identity());
-  py::class_<Spread>(module, "Spread", "The same run with other seeds: how much of its time is luck")
+  py::class_<Spread>(module, "Spread",
+                     "The same run with other seeds: how much its time depends on random shares")
       .def_readonly("first_seed", &Spread::first_seed)
       .def_readonly("times_ns", &Spread::times_ns)
       .def_property_readonly("relative", &Spread::relative);

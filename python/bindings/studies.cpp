@@ -16,8 +16,8 @@
 #include "python/bindings/values.hpp"
 #include "python/bindings/workloads.hpp"
 #include "sim/study/advise.hpp"
+#include "sim/study/assessment.hpp"
 #include "sim/study/explain.hpp"
-#include "sim/study/judged.hpp"
 #include "sim/study/ranked.hpp"
 
 namespace tritax::python {
@@ -31,7 +31,7 @@ struct Answer {
   Problem problem;
   Machine machine;
   Advice advice;
-  Judged judgement;
+  Assessment assessment;
 };
 
 struct RankedCandidate {
@@ -39,7 +39,7 @@ struct RankedCandidate {
   std::size_t place = 0;
 
   const Candidate* operator->() const { return &answer->advice.candidates[place]; }
-  Ranked ranked() const { return {&answer->advice.candidates[place], &answer->judgement, place}; }
+  Ranked ranked() const { return {&answer->advice.candidates[place], &answer->assessment, place}; }
 };
 
 struct PythonAdvice {
@@ -68,7 +68,7 @@ PythonAdvice advise_python(const Problem& given, const Machine& machine, std::ui
       call.report(static_cast<std::uint64_t>(state.evaluated + state.pruned), 0);
     };
     answer->advice = advise(answer->problem, answer->machine, options);
-    answer->judgement = judged(answer->problem, answer->machine, answer->advice.candidates);
+    answer->assessment = assess(answer->problem, answer->machine, answer->advice.candidates);
   });
   return {std::move(answer)};
 }
@@ -110,7 +110,7 @@ RankedCandidate find_candidate(const PythonAdvice& advice, const std::string& pa
 
 Answered answered(const PythonAdvice& advice) {
   const Answer& answer = *advice.answer;
-  return verdict_of(answer.problem, answer.advice.candidates, answer.judgement);
+  return verdict_of(answer.problem, answer.advice.candidates, answer.assessment);
 }
 
 py::list forms_of(const PythonAdvice& advice) {
@@ -120,7 +120,7 @@ py::list forms_of(const PythonAdvice& advice) {
 py::list classes_of(const PythonAdvice& advice) {
   const Answer& answer = *advice.answer;
   return rows_of(class_verdict_fields(),
-                 class_verdicts(answer.problem, answer.advice.candidates, answer.judgement));
+                 class_verdicts(answer.problem, answer.advice.candidates, answer.assessment));
 }
 
 std::optional<double> known(double value) { return value > 0 ? std::optional<double>(value) : std::nullopt; }
@@ -162,16 +162,16 @@ void add_advice(py::module_& module) {
       .def_property_readonly(
           "band",
           [](const A& advice) {
-            const std::vector<double>& bands = advice.answer->judgement.bands;
+            const std::vector<double>& bands = advice.answer->assessment.bands;
             return known(bands.empty() ? 0 : bands.front());
           },
           "Prediction band of the best time; None: nothing comparable was measured")
       .def_property_readonly(
-          "ratio_band", [](const A& advice) { return known(advice.answer->judgement.band); },
+          "ratio_band", [](const A& advice) { return known(advice.answer->assessment.band); },
           "The same of the ratio of the best own pattern to what is there without, on which the verdict "
           "rests")
       .def_property_readonly("cautions",
-                             [](const A& advice) { return advice.answer->judgement.standing.cautions; })
+                             [](const A& advice) { return advice.answer->assessment.trust.cautions; })
       .def_property_readonly("library_forms", &forms_of, "Libraries called otherwise, as dicts")
       .def_property_readonly("kernel_classes", &classes_of,
                              "What the knobs of the rows give in other kernel classes, as dicts")

@@ -1,4 +1,4 @@
-"""A player of the game of better orders that learns: proximal policy optimisation (arXiv:1707.06347), over numpy.
+"""The player of `tritax play` that learns: proximal policy optimisation (arXiv:1707.06347), with numpy.
 
     find = tritax.play(schedule, machine, player="ppo", moves=2000)
     find.save_moves("moves.json")   # for tritax play --replay
@@ -6,7 +6,7 @@
 The game is CuAsmRL's (arXiv:2501.08071; docs/play.md): an episode is at most 32 moves from the start, a move's reward
 the change of speed in percent of that at the start, and what is masked cannot be drawn. So are most settings
 (`PpoOptions`). Not so the network. Theirs sees a whole listing by convolutions; here every move that is allowed is
-judged by the same small network, from what moves and what it passes, plus a number of its own that is learned too. So
+rated by the same small network, from what moves and what it passes, plus a learned number of its own. So
 it may be used on boards of any size, and what is learned of one place is known at others. Debian has no package of a
 library with PPO.
 
@@ -107,7 +107,7 @@ def _log_softmax(logits: Array) -> Array:
 
 
 class Policy:
-    """Judges moves: two layers of tanh for each, a logit from the second, and the value from the mean over the moves."""
+    """Rates moves: two layers of tanh for each, a logit from the second, and the value from the mean over the moves."""
 
     def __init__(self, features: int, actions: int, width: int, random: Any):
         def layer(rows: int, cols: int, scale: float = 1.0) -> Array:
@@ -348,8 +348,8 @@ def play(schedule: Schedule, machine: Machine, *, player: str = players[0], move
          draws: int = 16, executes: bool = False, progress: Optional[Callable[[int, int], object]] = None) -> Find:
     """A better order for the operations of a schedule, by a game of legal moves: what `tritax play` does (docs/play.md).
 
-    `player`: one of `tritax.players`, or "ppo", which learns. `moves` are evaluated; `draws` judge what was found with
-    luck; with `executes` every position is checked and executed on random numbers, too.
+    `player`: one of `tritax.players`, or "ppo", which learns. `moves` are evaluated; `draws` seeds test the gain with
+    random shares; with `executes` every position is checked and executed on random numbers, too.
     """
     if player != "ppo":
         if player not in players:

@@ -1,4 +1,4 @@
-"""What `tritax sweep` has stored, as a pandas frame. Needs nothing of the compiled module but its errors."""
+"""Reads the database of `tritax sweep` into a pandas frame. Needs only the errors of the compiled module."""
 
 import json
 import sqlite3

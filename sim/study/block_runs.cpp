@@ -166,7 +166,7 @@ BlockRuns runs_of(const Problem& problem, const Machine& machine, const BlockOpt
     const auto call_ns = problem.workload->call_ns;
     if (call_ns != nullptr) run.calls_ns += call_ns(*run.pattern, problem, machine);
   });
-  found.standing = standing_of(problem, machine);
+  found.trust = trust_of(problem, machine);
   return found;
 }
 

@@ -17,7 +17,7 @@
 #include "model/select/selector.hpp"
 #include "model/workload/workload.hpp"
 #include "sim/simulate.hpp"
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 
 namespace tritax {
 
@@ -31,7 +31,7 @@ struct BlockRun {
   double last_share = 1;     // of the account that is left when its last kernel starts, at most
   bool holds_host = false;   // a host waits for GPUs in the midst of it: no graph can hold it
   bool searched = true;      // more than its default knobs were tried
-  bool doubted = false;      // its time is known to be wrong (standing.hpp)
+  bool doubted = false;      // its time is known to be wrong (trust.hpp)
 
   double gpu_ns() const { return account.sum_ns(); }
 };
@@ -39,7 +39,7 @@ struct BlockRun {
 struct BlockRuns {
   std::vector<BlockRun> runs;  // one per pattern that can be built, in the order of the workload's table
   std::vector<std::string> left_out;  // "pattern: reason"
-  Standing standing;
+  Trust trust;
 
   // Throws UserError if the pattern could not be built.
   const BlockRun& of(std::string_view pattern) const;

@@ -99,7 +99,7 @@ ResultComparison compare_results(const ResultFile& before, const ResultFile& aft
   }
   if (!comparison.rows.empty()) return comparison;
   throw UserError(
-      fmt::format("'{}' and '{}' have no row in common: the one has {}, the other {}; give two "
+      fmt::format("'{}' and '{}' have no row in common: the first has {}, the second {}; give two "
                   "results of the same scenarios, patterns or steps, or of one run each",
                   before.origin, after.origin, some_ids(before), some_ids(after)));
 }

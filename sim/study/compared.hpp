@@ -1,5 +1,5 @@
 // Comparisons of predictions with measurements, as data: scenarios/compared.csv, one line per set of
-// comparisons. sim/study/standing.hpp derives the bands of new predictions from them. scripts/make-accuracy
+// comparisons. sim/study/trust.hpp derives the bands of new predictions from them. scripts/make-accuracy
 // writes the file from the "compared" output of `validate` and `reproduce`.
 //
 //   set        measurements of one session on one node, or published numbers of one group

@@ -16,10 +16,10 @@ namespace {
 
 // Two runs of a pattern that differ by less may change places in runs of all GPUs. kFinalists of them are
 // confirmed, and more while the best full run takes longer than the comparing run of the next finalist.
-constexpr double kWithinLuck = 1.04;
+constexpr double kWithinSpread = 1.04;
 constexpr std::size_t kFinalists = 4, kMostFinalists = 12;
 // A pattern is compared by full runs if its first candidate takes so many times longer with all GPUs.
-constexpr double kWithinLuckOfOne = 1.03;
+constexpr double kWithinSpreadOfOne = 1.03;
 constexpr std::uint64_t kFewOperations = 4096;  // of all GPUs: a run of some milliseconds
 
 std::vector<std::int64_t> numbers_of(const Values& knobs) {
@@ -141,7 +141,7 @@ std::vector<Evaluator::Finalist> Evaluator::finalists(std::size_t pattern) const
   std::vector<const Known*> near;
   for (const auto& [key, known] : known_) {
     if (key.first == pattern && known.trial.outcome == Outcome::simulated &&
-        known.trial.time_ns <= kWithinLuck * best.time_ns() &&
+        known.trial.time_ns <= kWithinSpread * best.time_ns() &&
         numbers_of(known.knobs) != numbers_of(best.knobs)) {
       near.push_back(&known);
     }
@@ -194,7 +194,7 @@ std::optional<bool> Evaluator::needs_full_runs(const Proposal& proposal) const {
     const double all_ns = simulate(schedule, *choices_.machine, options).makespan_ns;
     options.symmetry = Symmetry::ranks;
     const double one_ns = simulate(schedule, *choices_.machine, options).makespan_ns;
-    return all_ns > kWithinLuckOfOne * one_ns;
+    return all_ns > kWithinSpreadOfOne * one_ns;
   } catch (const UserError&) {  // `find_out` reports it
     return std::nullopt;
   }

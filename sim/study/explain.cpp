@@ -91,8 +91,9 @@ std::string describe_overlaps(const std::vector<Overlap>& overlaps) {
   if (sum.communicating_ns <= 0 || sum.computing_ns <= 0) return "";
   const double scale = 1e-3 / static_cast<double>(overlaps.size());
   return fmt::format(
-      "On average a GPU computes for {:.1f} us and communicates for {:.1f} us, {:.0f} % of it hidden behind "
-      "compute; it does neither for {:.1f} us.",
+      "On average a GPU computes for {:.1f} us and communicates for {:.1f} us. {:.0f} % of its communication "
+      "is "
+      "hidden behind compute. It does neither for {:.1f} us.",
       sum.computing_ns * scale, sum.communicating_ns * scale, 100 * sum.hidden(), sum.idle_ns * scale);
 }
 

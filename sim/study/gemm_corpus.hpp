@@ -8,7 +8,7 @@
 //
 //   Stream-K             ClosedForm::stream_k
 //   ensemble             by a heuristic of our own, as libraries have: of all tiles and splits of K by 1, 2,
-//                        4 and 8 that fit into one wave, the one with the least rounds · steps · time of a
+//                        4 and 8 that fit into one round, the one with the least rounds · steps · time of a
 //                        step at full rate; larger tiles and fewer parts win ties. cuBLAS' heuristic is not
 //                        known
 //   oracle               the fastest of all tiles, data-parallel
@@ -83,8 +83,8 @@ struct Distribution {
 Distribution distribution_of(const std::vector<double>& values);
 
 // Choices among the seven policies of composable_kernel (model/parts/decomposition.hpp), with partial sums
-// added by the owner. The features of a problem are our own: full waves of tiles, sixteenths of the last
-// wave, and iterations per tile.
+// added by the owner. The features of a problem are our own: full rounds of tiles, sixteenths of the last
+// round, and iterations per tile.
 ChoiceTable policy_choices(const Machine& machine, const CorpusKernels& kernels,
                            const std::vector<GemmSize>& sizes);
 

@@ -9,7 +9,7 @@
 #include "model/core/error.hpp"
 #include "model/workload/launching.hpp"
 #include "model/workloads/registry.hpp"
-#include "sim/study/judged.hpp"
+#include "sim/study/assessment.hpp"
 #include "sim/study/why.hpp"
 
 namespace tritax {
@@ -189,11 +189,11 @@ StepAnswer judge(Problem problem, Advice found, const Machine& machine,
                                 fmt::join(answer.advice.left_out, "; ")));
   }
   answer.libraries_ns = libraries->time_ns;
-  const Judged judgement = judged(answer.problem, machine, candidates, compared);
-  answer.standing = judgement.standing;
-  answer.band = judgement.band;
-  answer.best_band = judgement.bands.front();
-  answer.verdict = verdict_of(answer.problem, candidates, judgement).verdict;
+  const Assessment assessment = assess(answer.problem, machine, candidates, compared);
+  answer.trust = assessment.trust;
+  answer.band = assessment.band;
+  answer.best_band = assessment.bands.front();
+  answer.verdict = verdict_of(answer.problem, candidates, assessment).verdict;
   return answer;
 }
 

@@ -32,7 +32,7 @@
 #include "model/workload/workload.hpp"
 #include "sim/study/advise.hpp"
 #include "sim/study/language_model.hpp"
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 #include "sim/study/verdict.hpp"
 
 namespace tritax {
@@ -84,7 +84,7 @@ Values pins_of(Phase phase, const Problem& problem, const Machine& machine);
 struct StepAnswer {
   Problem problem;
   Advice advice;
-  Standing standing;
+  Trust trust;
   double band = 0;       // of the ratio of the rivals, spread included; 0: unknown
   double best_band = 0;  // of the time of the best, spread included; 0: unknown
   Verdict verdict = Verdict::alone;

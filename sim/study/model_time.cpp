@@ -152,14 +152,14 @@ double taken_ns(const BlockRun& run, double share, LaunchForm form) {
 // The verdict on one execution of the block, in the form of the phase.
 Verdict verdict_of(const BlockAnswer& answer) {
   if (answer.best == answer.usual) return answer.found->runs.size() > 1 ? Verdict::leave_it : Verdict::alone;
-  const Standing& standing = answer.found->standing;
+  const Trust& trust = answer.found->trust;
   Contest contest;
   // A pass may gain nothing from a faster block if its host takes longer for it.
   contest.own_ns = answer.change >= 0 ? std::max(answer.best_ns, answer.usual_ns) : answer.best_ns;
   contest.there_ns = answer.usual_ns;
   contest.band =
-      standing.between(*answer.best->pattern, contest.own_ns, *answer.usual->pattern, contest.there_ns);
-  contest.compared = standing.cautions.empty();
+      trust.between(*answer.best->pattern, contest.own_ns, *answer.usual->pattern, contest.there_ns);
+  contest.compared = trust.cautions.empty();
   contest.own_doubted = answer.best->doubted;
   contest.library_doubted = answer.usual->doubted;
   contest.searched = answer.best->searched;
@@ -274,7 +274,7 @@ PlannedPoint plan_of(const ModelPoint& point, const ModelQuestion& question) {
 void add_cautions(std::vector<std::string>& cautions, const PhaseAnswer& phase) {
   for (const BlockAnswer& block : phase.blocks) {
     if (block.verdict == Verdict::alone) continue;
-    for (const std::string& caution : block.found->standing.cautions) {
+    for (const std::string& caution : block.found->trust.cautions) {
       if (std::find(cautions.begin(), cautions.end(), caution) == cautions.end()) cautions.push_back(caution);
     }
   }

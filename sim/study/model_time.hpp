@@ -17,7 +17,7 @@
 //
 // so the slower of host and GPUs decides. The part of T beyond the GPUs' own time is launch tax. For example
 // 80 layers of 12 kernels of 2 us, 4 us per call, gaps of 1 us: 80·12·3 us = 2.9 ms in a graph, 80·12·4 us =
-// 3.8 ms in a stream, half of it idle on the GPUs.
+// 3.8 ms in a stream; the GPUs are idle for half of this time.
 //
 // Between two passes a serving engine may keep the GPUs waiting (engine_ns); that is launch tax, too.
 //
@@ -27,7 +27,7 @@
 //
 // The usual pattern of every block is the library's. The effect of fusing is the time of the pass with
 // another pattern for one block, and the usual patterns for the others. If the band of the predictions cannot
-// separate the two times, it is a tie (sim/study/standing.hpp) and does not count.
+// separate the two times, it is a tie (sim/study/trust.hpp) and does not count.
 #pragma once
 
 #include <array>

@@ -30,7 +30,7 @@ double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-Machine without_luck(Machine machine) {
+Machine with_equal_shares(Machine machine) {
   machine.fabric.arbitration_spread = 0;
   return machine;
 }
@@ -83,7 +83,7 @@ void enter_moves(TileBoard& board, const std::vector<Move>& moves, const Schedul
     result.moves.push_back({move, board.track_name(move.track), text, time});
   }
   if (!moves.empty() && !result.moves.back().time_ns)
-    throw UserError("moves: what they lead to does not do what the start does");
+    throw UserError("moves: they lead to a schedule that computes another result than the start");
   result.found = board.schedule();
   result.found_ns = moves.empty() ? result.start_ns : *result.moves.back().time_ns;
   result.order = describe_order(start, board.schedule(), board.start_of());
@@ -93,7 +93,7 @@ void enter_moves(TileBoard& board, const std::vector<Move>& moves, const Schedul
 
 }  // namespace
 
-double PlayResult::gain_with_luck() const {
+double PlayResult::gain_with_random_shares() const {
   if (start_draws_ns.empty()) return 0;
   return 1 - mean_of(found_draws_ns) / mean_of(start_draws_ns);
 }
@@ -113,7 +113,7 @@ double PlayResult::error_of_gain() const {
 OpenGame::OpenGame(const Schedule& start, const Machine& machine, GameOptions game, const PlayClock& clock)
     : start_(start),
       machine_(machine),
-      even_(without_luck(machine)),
+      even_(with_equal_shares(machine)),
       clock_(clock),
       board_(start, even_, clock_on(even_, clock_)),
       game_(board_, std::move(game)),
@@ -145,7 +145,7 @@ PlayResult play_on_tiles(const Schedule& start, const Machine& machine, const Pl
 
 PlayResult replay_on_tiles(const Schedule& start, const Machine& machine, const std::vector<Move>& moves,
                            const PlayClock& clock) {
-  const Machine even = without_luck(machine);
+  const Machine even = with_equal_shares(machine);
   TileBoard board(start, even, clock_on(even, clock));
   PlayResult result;
   result.start_ns = board.time();
@@ -207,7 +207,7 @@ std::string play_to_json(const PlayResult& result, const std::string& player) {
     tree["draws"] = result.start_draws_ns.size();
     tree["start_mean_us"] = mean_of(result.start_draws_ns) / 1e3;
     tree["found_mean_us"] = mean_of(result.found_draws_ns) / 1e3;
-    tree["gain_of_means_percent"] = 100 * result.gain_with_luck();
+    tree["gain_of_means_percent"] = 100 * result.gain_with_random_shares();
     tree["standard_error_percent"] = 100 * result.error_of_gain();
   }
   tree["order"] = result.order;

@@ -56,8 +56,8 @@ struct PlayResult {
   double seconds = 0;               // duration of the game
 
   double gain() const { return 1 - found_ns / start_ns; }
-  double gain_with_luck() const;  // of the means; 0 without draws
-  double error_of_gain() const;   // its standard error, by the differences of pairs; 0 without draws
+  double gain_with_random_shares() const;  // of the means; 0 without draws
+  double error_of_gain() const;            // its standard error, by the differences of pairs; 0 without draws
 };
 
 // A game played from outside, for example by a player in Python; it owns all data of its board.

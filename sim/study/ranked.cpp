@@ -12,7 +12,7 @@ namespace {
 const TimeAccount& account_of_candidate(const Ranked& one) { return one->taxes.account; }
 
 FieldValue uncertainty_of(const Ranked& one) {
-  const Doubt* doubt = one.judgement->doubts[one.place];
+  const Doubt* doubt = one.assessment->doubts[one.place];
   return doubt == nullptr ? FieldValue() : FieldValue(doubt->note);
 }
 
@@ -22,7 +22,7 @@ FieldValue parts_of_k_of(const Ranked& one) {
 
 FieldValue mark_of_candidate(const Ranked& one) {
   if (one->at_least_ns) return fmt::format("≥ {:.1f} us, not tuned", *one->at_least_ns / 1e3);
-  return mark_of(*one.judgement, one.place);
+  return mark_of(*one.assessment, one.place);
 }
 
 Fields<Ranked> rank_and_time() {
@@ -47,7 +47,7 @@ Fields<Ranked> rank_and_time() {
         .type = FieldType::size,
         .meaning = "the first rank within the prediction band; its own rank: no tie",
         .shows = shown::kJson | shown::kPython},
-       [](const Ranked& one) { return one.judgement->tied_with[one.place]; }},
+       [](const Ranked& one) { return one.assessment->tied_with[one.place]; }},
       {{.name = "uncertain",
         .type = FieldType::text,
         .meaning = "known problem of the predicted time",
@@ -101,16 +101,16 @@ Fields<Ranked> bounds_and_knobs() {
 
 }  // namespace
 
-std::vector<Ranked> ranked(const std::vector<Candidate>& candidates, const Judged& judgement) {
+std::vector<Ranked> ranked(const std::vector<Candidate>& candidates, const Assessment& assessment) {
   std::vector<Ranked> all;
-  for (const Candidate& one : candidates) all.push_back({&one, &judgement, all.size()});
+  for (const Candidate& one : candidates) all.push_back({&one, &assessment, all.size()});
   return all;
 }
 
-std::string mark_of(const Judged& judgement, std::size_t place) {
-  const int first = judgement.tied_with[place];
+std::string mark_of(const Assessment& assessment, std::size_t place) {
+  const int first = assessment.tied_with[place];
   std::string mark = first == static_cast<int>(place) + 1 ? "" : fmt::format("tie with {}", first);
-  if (judgement.doubts[place] != nullptr) mark += mark.empty() ? "uncertain" : ", uncertain";
+  if (assessment.doubts[place] != nullptr) mark += mark.empty() ? "uncertain" : ", uncertain";
   return mark;
 }
 

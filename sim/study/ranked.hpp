@@ -7,23 +7,23 @@
 
 #include "model/core/fields.hpp"
 #include "sim/study/advise.hpp"
-#include "sim/study/judged.hpp"
+#include "sim/study/assessment.hpp"
 
 namespace tritax {
 
 // The pointers must stay valid.
 struct Ranked {
   const Candidate* candidate = nullptr;
-  const Judged* judgement = nullptr;
+  const Assessment* assessment = nullptr;
   std::size_t place = 0;  // 0: the fastest
 
   const Candidate* operator->() const { return candidate; }
 };
 
-std::vector<Ranked> ranked(const std::vector<Candidate>& candidates, const Judged& judgement);
+std::vector<Ranked> ranked(const std::vector<Candidate>& candidates, const Assessment& assessment);
 
 // "tie with 1", "uncertain", both or "".
-std::string mark_of(const Judged& judgement, std::size_t place);
+std::string mark_of(const Assessment& assessment, std::size_t place);
 
 // A row of `tritax advise`.
 const Fields<Ranked>& candidate_fields();

@@ -23,7 +23,7 @@ Crossover crossover_between(const SweepPoint& a, const SweepPoint& b) {
   const std::optional<double> to_before = time_of(a, *change.to);
   const std::optional<double> from_after = time_of(b, *change.from);
   const auto tied = [](const SweepPoint& at, const Candidate& best, const Pattern& other, double other_ns) {
-    return is_tie(best.time_ns, other_ns, at.standing->between(*best.pattern, best.time_ns, other, other_ns));
+    return is_tie(best.time_ns, other_ns, at.trust->between(*best.pattern, best.time_ns, other, other_ns));
   };
   change.tie_before = to_before && tied(a, first, *change.to, *to_before);
   change.tie_after = from_after && tied(b, second, *change.from, *from_after);

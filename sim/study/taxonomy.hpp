@@ -9,7 +9,7 @@
 //
 // For example A takes 10 us and B 12 at 64, 20 and 15 at 128: s = 0.182 / (0.182 + 0.288) = 0.39, v = 84. For
 // each side, tie_before and tie_after say whether the two times differ by less than the model's band
-// (sim/study/standing.hpp): then the model cannot tell A from B there.
+// (sim/study/trust.hpp): then the model cannot tell A from B there.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "sim/study/advise.hpp"
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 
 namespace tritax {
 
@@ -25,7 +25,7 @@ namespace tritax {
 struct SweepPoint {
   std::optional<double> value;                         // above 0; empty if the value is not a number
   const std::vector<Candidate>* candidates = nullptr;  // best first; empty without an answer
-  const Standing* standing = nullptr;                  // of the predictions
+  const Trust* trust = nullptr;                        // of the predictions
 };
 
 struct Crossover {

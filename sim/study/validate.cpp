@@ -48,7 +48,8 @@ void apply(const MeasuredRow& row, Scenario& scenario) {
   scenario.knobs = scenario.knobs.with(row.knobs);
   for (const Spec& knob : scenario.knobs.specs()) {
     const std::string column = knob.column(0);
-    if (knob.unrecorded && !scenario.knobs.given(column)) scenario.knobs.give(column, *knob.unrecorded);
+    if (knob.value_if_column_missing && !scenario.knobs.given(column))
+      scenario.knobs.give(column, *knob.value_if_column_missing);
   }
 }
 
@@ -83,7 +84,7 @@ ValidatedRow predicted_row(const MeasuredScenario& measured, const Machine& mach
   for (const RankResult& rank : result.ranks) device_ns = std::max(device_ns, rank.kernels_ns);
   row.set = set_of_place(row.where);
   row.gpu = machine.gpu.name;
-  row.band = standing_of(row.problem, machine, shipped_comparisons(), row.set).own;
+  row.band = trust_of(row.problem, machine, shipped_comparisons(), row.set).own;
   return row;
 }
 

@@ -23,7 +23,7 @@
 #include "model/core/fields.hpp"
 #include "model/scenario/scenario.hpp"
 #include "sim/study/in_parallel.hpp"
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 
 namespace tritax {
 

@@ -1,6 +1,6 @@
 #include "sim/study/verdict.hpp"
 
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 
 namespace tritax {
 

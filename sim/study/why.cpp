@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 
 namespace tritax {
 

@@ -1,4 +1,4 @@
-// The yardstick of the benchmarks: a loop that does nothing but take events from a std::priority_queue and
+// Yardstick of the benchmarks: a loop that only takes events from a std::priority_queue and
 // put new ones in. A simulator of discrete events cannot be faster; the ratio to it does not depend on the
 // machine as much as events per second do.
 #pragma once

@@ -1,5 +1,5 @@
-// The fluid engine alone, on the job of mesh_job.hpp. Goal: 20 ms (SimGrid needs about 100, ASTRA-sim about
-// 280).
+// Speed of the fluid network alone, on the job of mesh_job.hpp. Goal: 20 ms (SimGrid needs about 100,
+// ASTRA-sim about 280).
 #include <benchmark/benchmark.h>
 
 #include <algorithm>

@@ -129,7 +129,7 @@ double true_time_us(const Microbench& bench, const MicrobenchRow& row, const Mac
         row.name == "round trip on one GPU" ? machine.gpu.flag_same_die_ns : machine.fabric.flag_latency_ns;
     return 2 * (machine.gpu.release_ns + latency + machine.gpu.poll_load_ns / 2);
   }
-  if (row.group == "chain" && (row.name == "wait" || row.name == "barrier")) {  // likewise
+  if (row.group == "chain" && (row.name == "wait" || row.name == "barrier")) {  // half a poll here too
     const auto workgroups = static_cast<int>(row.number("workgroups"));
     const Schedule signalled = chain(1024, workgroups, 1, ChainEnd::signal);
     const double known_ns = machine.gpu.flag_cross_die_ns + machine.gpu.poll_load_ns / 2;

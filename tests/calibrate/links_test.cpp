@@ -1,4 +1,4 @@
-// What is found of links and ports, from rows of a few copies.
+// The fit finds the rates of links and ports from rows of a few copies.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

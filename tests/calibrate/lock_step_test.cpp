@@ -1,4 +1,4 @@
-// Requests for operands that coalesce: matmuls of neighbours in lock step ask less of the L2.
+// Requests for equal operands coalesce: neighbours in lock step ask less of the L2.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -81,8 +81,8 @@ TEST(LockStep, IsAllTheSameToAnL2ThatServesEachAloneFastEnough) {
   EXPECT_LT(kernels_ns(machine, 128, 128, Stagger::each), 1.08 * together_ns);
 }
 
-// Nobody is lucky, all start at once, and the L2 is far below what they ask for: it serves a port once for
-// what several of its compute units share.
+// All paces are equal, all start at once, and the L2 is far below what they ask for: it serves a port once
+// for what several of its compute units share.
 TEST(LockStep, ASlowL2ServesAPortOnceForWhatItsComputeUnitsShare) {
   Machine machine = find_machine("h100-4");
   machine.gpu.matmul_spread = 0;

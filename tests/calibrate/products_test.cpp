@@ -1,4 +1,4 @@
-// Plain products whose DRAM reads a profiler counted: the caches and the clock of the model against them. Of
+// The model's caches and clock against plain products whose DRAM reads a profiler counted. Of
 // these rows only the L2's capacity was read off; the energies come from microbenchmarks on other nodes,
 // where the slowest of four GPUs counts: its clock is some 2 % lower.
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// `tritax advise`: candidates, selectors, knobs that are held, and commands that make a row again.
+// `tritax advise`: candidates, selectors, given knobs, and the command of each row.
 #include <gtest/gtest.h>
 
 #include <fstream>

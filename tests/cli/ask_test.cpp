@@ -1,4 +1,4 @@
-// Questions that the command line asks: changed machines, several values, records that stand alone.
+// Questions of the command line: changed machines, several values, complete records.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// `tritax calibrate --grid-model`, and `advise` by what it wrote.
+// `tritax calibrate --grid-model`, and `advise` with the file that it writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// How far "sound" reaches, and how findings of one cause are shown.
+// For which launch orders "sound" holds, and how findings of one cause are shown.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
-// What the other commands answer: valid JSON and CSV, the same numbers everywhere, accounts that add up.
+// Commands without a test file of their own: valid JSON and CSV, equal numbers everywhere, accounts that add
+// up.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,8 +75,8 @@ TEST(Simulate, LinksCarryWhatTheScatterSends) {
 }
 
 TEST(Simulate, CachesSayWhatServedEveryByteThatWasAskedFor) {
-  const std::string subject = "simulate --pattern producer-consumer " + kSmallProblem;
-  const json caches = run_json(subject).at("runs").at(0).at("caches");
+  const std::string run_input = "simulate --pattern producer-consumer " + kSmallProblem;
+  const json caches = run_json(run_input).at("runs").at(0).at("caches");
   double asked_by_matmuls = 0;
   double hbm = 0;
   for (const json& row : caches.at("rows")) {
@@ -88,9 +89,9 @@ TEST(Simulate, CachesSayWhatServedEveryByteThatWasAskedFor) {
   EXPECT_EQ(caches.at("hbm_bytes").get<double>(), hbm);
   EXPECT_GT(caches.at("l2_hit").get<double>(), 0);
   EXPECT_LT(caches.at("l2_hit").get<double>(), 1);
-  const std::string text = run_tritax(subject + "--caches").out;
+  const std::string text = run_tritax(run_input + "--caches").out;
   EXPECT_NE(text.find("L2 hits (%)"), std::string::npos) << text;
-  EXPECT_EQ(run_tritax(subject).out.find("L2 hits (%)"), std::string::npos);
+  EXPECT_EQ(run_tritax(run_input).out.find("L2 hits (%)"), std::string::npos);
 }
 
 TEST(Simulate, CsvHasALineAGpuAndOneForTheNode) {

@@ -1,4 +1,4 @@
-// `tritax compare` on files that the program wrote itself.
+// `tritax compare` on files that the program wrote.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Whatever a line is, it has one answer; the answers of good ones are those of `tritax simulate`.
+// `tritax evaluate`: every line has one answer, and valid lines have the answer of `tritax simulate`.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,4 +1,4 @@
-// What someone would give the program who means it ill: the answer is a message or a result, soon, and
+// Hostile input: the program answers with a message or a result, soon, and
 // nothing that was there before is lost.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// `tritax import`: what it writes is taken by the other commands, and mistakes are told.
+// `tritax import`: other commands read its output, and mistakes have messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What is left, printed and returned when a run does not come to its end.
+// Interrupted runs: the files, the output and the exit code that they leave.
 #include "cli/interrupt.hpp"
 
 #include <gtest/gtest.h>

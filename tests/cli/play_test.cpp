@@ -1,4 +1,4 @@
-// tritax play: what it finds is saved, sound and made again; the K step; refusals.
+// tritax play: its result is saved, sound and repeatable; the K step; refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The page of `tritax report`: whole, with the numbers of --json, and asked for rightly.
+// The page of `tritax report`: complete, with the numbers of --json; its options.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

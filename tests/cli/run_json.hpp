@@ -1,4 +1,4 @@
-// What tests of several commands run: small problems, and results as JSON.
+// Shared by tests of several commands: small problems, and results as JSON.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// `tritax schedule` and `tritax check`: what is written is read back, and what is wrong is found.
+// `tritax schedule` and `tritax check`: schedules are read back, and faults are found.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

@@ -34,7 +34,7 @@ TEST(TuneCommand, WritesTheSieveThatItsFiguresAreOf) {
   EXPECT_EQ(read.policies().size(), 7u);
   EXPECT_EQ(read.bits(), figures["bits"].get<std::uint64_t>());
   EXPECT_EQ(test::read_file(header), read.to_header("tritax_tuned"));
-  // Who tries all has the best of each; nobody who tries fewer is better.
+  // Trying all options finds the best of each; trying fewer is never better.
   double exhaustive = 0;
   for (const ordered_json& row : answer["selectors"]) {
     if (row["selector"] == "exhaustive") exhaustive = row["mean_ratio"].get<double>();

@@ -1,4 +1,4 @@
-// `tritax tune --selector tree`: trees from a table and from simulation, what they are worth, and `advise` by
+// `tritax tune --selector tree`: trees from a table and from simulation, their scores, and `advise` by
 // them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tables of fields: keys carry units, tables take fields from other tables.
+// Tables of result fields: keys carry units, tables take fields from other tables.
 #include "model/core/fields.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What kernels that stand for a library's take on a machine, by hand.
+// Times of library kernels on a machine, worked out by hand.
 #include "model/cost/kernel_rates.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What one workgroup moves alone, in closed form, and that no condition makes it faster than the bounds say.
+// The rate of one workgroup alone, in closed form; no condition exceeds the bounds.
 #include "model/cost/move_cost.hpp"
 
 #include <gtest/gtest.h>

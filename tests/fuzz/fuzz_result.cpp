@@ -1,4 +1,4 @@
-// Any bytes as a result of this program: rows, which are as long as themselves, or a UserError.
+// Any bytes as a result of this program: rows, each equal to itself in a comparison, or a UserError.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

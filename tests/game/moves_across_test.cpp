@@ -1,4 +1,5 @@
-// Moves between workgroups: what goes with a unit, what may not leave, and that the start comes back.
+// Moves between workgroups: operations that go with a unit, operations that must stay, and the way back to
+// the start.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

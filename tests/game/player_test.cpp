@@ -1,4 +1,4 @@
-// Players on a board whose best position is known: a row of numbers that is to be sorted.
+// Players on a board whose best position is known: a row of numbers to sort.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,4 +1,4 @@
-// The board of a K step: moves keep its orders legal, and what is found takes no longer.
+// The board of a K step: moves keep its orders legal, and the found order takes no longer.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -105,8 +105,8 @@ TEST(ImportTopology, RefusesABaseWithOtherLinks) {
     const std::string message = error.what();
     EXPECT_NE(
         message.find(
-            "network.yml:2: topology[0]: its GPUs are joined by a switch, those of 'mi300x-8' by a mesh; "
-            "give as --machine one of "),
+            "network.yml:2: topology[0]: its GPUs are joined by a switch, GPUs of 'mi300x-8' by a mesh; "
+            "give --machine one of "),
         std::string::npos)
         << message;
     EXPECT_NE(message.find("h200-8"), std::string::npos) << message;

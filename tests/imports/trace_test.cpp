@@ -1,4 +1,4 @@
-// What stands in traces, and which problems it is.
+// Traces become problems: products, collectives and their pairs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// A program of somebody else's, on the installed library: simulates one schedule, and makes a sweep of two
+// An outside program on the installed library: simulates one schedule, and makes a sweep of two
 // points.
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// The K step of attention: what it is made of, what bounds it, and what hand-written kernels gain.
+// The K step of attention: its instructions, its bound, and the gain of hand-written kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>

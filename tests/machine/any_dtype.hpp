@@ -1,4 +1,4 @@
-// A dtype that the matrix cores of a GPU know: not every part has fp8.
+// A random dtype that the matrix cores of a GPU have: not every part has fp8.
 #pragma once
 
 #include <rapidcheck.h>

@@ -1,4 +1,4 @@
-// What `--set` and `--scale` make of a machine, and machine files with a base.
+// `--set`, `--scale`, and machine files with a base.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

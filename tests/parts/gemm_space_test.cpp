@@ -215,7 +215,7 @@ TEST(DefaultKnobs, FitEveryMachineInEveryDtype) {
   }
 }
 
-// What `simulate --pattern` takes where nobody says anything is where a search starts.
+// A search starts at the defaults of `simulate --pattern`.
 TEST(DefaultKnobs, TakeAsLongAsTheStartOfASearch) {
   for (const char* name : {"mi300x-8", "h200-4"}) {
     const Machine machine = find_machine(name);

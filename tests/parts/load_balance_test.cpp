@@ -1,4 +1,4 @@
-// Laws of load balancing: every atom and every row is somebody's exactly once, and shares are even.
+// Laws of load balancing: every atom and every row has exactly one owner, and shares are even.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -30,7 +30,7 @@ SparseMatrix any_tile_set() {
   return generate_tile_set(question);
 }
 
-// Whoever has a row whole has it alone; parts of a row follow each other without a gap.
+// A whole row has one owner; parts of a row follow each other without a gap.
 void expect_once(const SparseMatrix& matrix, const std::vector<WorkRange>& ranges) {
   std::vector<int> atoms(static_cast<std::size_t>(matrix.nonzeros()), 0);
   std::vector<int> whole(static_cast<std::size_t>(matrix.rows), 0), parts = whole;

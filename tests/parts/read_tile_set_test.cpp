@@ -1,4 +1,4 @@
-// Tile sets from text: what the format says, and one clear message for what it does not.
+// Tile sets from text: the format, and one clear message for everything else.
 #include "model/parts/read_tile_set.hpp"
 
 #include <gtest/gtest.h>

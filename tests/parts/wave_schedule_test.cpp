@@ -1,4 +1,4 @@
-// Wave schedules: what they take from a tile, and what they cost.
+// Wave schedules: the registers and LDS that they leave to a tile, and their costs.
 #include "model/schedule/wave_schedule.hpp"
 
 #include <gtest/gtest.h>

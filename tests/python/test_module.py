@@ -1,4 +1,4 @@
-"""`import tritax`: what its documentation promises."""
+"""Tests of `import tritax`: the calls and examples of docs/python.md."""
 
 import json
 import os

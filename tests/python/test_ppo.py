@@ -1,4 +1,4 @@
-"""The player that learns: its returns and gradients against known ones, a small board to its best, and a real game."""
+"""Tests of the player that learns: known returns and gradients, a small board to its best, and a real game."""
 
 import numpy as np
 import pytest
@@ -114,7 +114,7 @@ def test_it_plays_and_its_moves_can_be_made_again(game, tmp_path):
 def test_players_of_the_command_play_too(game):
     schedule, machine = game
     find = tritax.play(schedule, machine, moves=60, draws=0)
-    assert find.player == tritax.players[0] and find.evaluated == 60 and find.gain_with_luck == 0
+    assert find.player == tritax.players[0] and find.evaluated == 60 and find.gain_with_random_shares == find.gain_with_luck == 0
 
 
 def test_a_game_goes_move_by_move(game):

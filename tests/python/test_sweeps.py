@@ -1,4 +1,4 @@
-"""What `tritax sweep` stores, read in Python."""
+"""Tests that Python reads the database of `tritax sweep`."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-// What a file must say about a problem follows from the tables of its workload.
+// The keys that a scenario file needs follow from the tables of its workload.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A sieve loses nothing that it was trained on, keeps little else, and says the same as JSON, as a header and
-// as itself.
+// A sieve keeps every option that it was trained on and few others, and gives the same answer as JSON, as a
+// header and as itself.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-// The closed form: what can be worked out by hand, and what must hold for any GEMM.
+// The closed form: times worked out by hand, and laws for any GEMM.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,4 +1,4 @@
-// Grid models of files: which schedules they are of, their JSON form, and the grids that the selector picks.
+// Grid models from files: their schedules, their JSON form, and the grids that the selector picks.
 #include "model/select/select_by_grid_model.hpp"
 #include "model/select/select_by_tree.hpp"
 

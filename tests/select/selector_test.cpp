@@ -1,4 +1,4 @@
-// Selectors beside trials that know every time: what they propose, and when they stop.
+// Selectors with trials whose times are known: their proposals, and when they stop.
 #include "model/select/selector.hpp"
 
 #include <gmock/gmock.h>

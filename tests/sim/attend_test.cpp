@@ -1,4 +1,4 @@
-// Attention in schedules: what is checked, what it computes, and what it costs.
+// Attention in schedules: its checks, its result and its time.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

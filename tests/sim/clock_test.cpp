@@ -1,5 +1,5 @@
-// What compute units issue follows their clock; loads queue behind stores; memory writes cost more than
-// reads.
+// The issue rate of compute units follows their clock; loads queue behind stores; memory writes cost more
+// than reads.
 #include <gtest/gtest.h>
 
 #include <cmath>

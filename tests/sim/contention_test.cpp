@@ -1,4 +1,4 @@
-// What transfers that share a port, a link or a memory do to each other, and whose time that is.
+// Transfers that share a port, a link or a memory: their slowdown, and its place in the account.
 #include <gtest/gtest.h>
 
 #include <algorithm>

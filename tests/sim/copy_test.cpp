@@ -1,4 +1,4 @@
-// What a copy takes behind another one and behind anything else.
+// The time of a copy behind another copy and behind any other operation.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -13,7 +13,7 @@ using hand::kExact;
 using hand::kTileBytes;
 
 constexpr double kCopyRate = 16;     // GB/s
-constexpr double kGuardedRate = 10;  // likewise
+constexpr double kGuardedRate = 10;  // GB/s
 constexpr double kFollowingNs = 300 + kTileBytes / kCopyRate;
 constexpr double kGuardedNs = 200 + kTileBytes / kGuardedRate;
 

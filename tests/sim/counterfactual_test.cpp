@@ -1,4 +1,4 @@
-// The counterfactual account of the three taxes, and what one change of a machine can do.
+// The counterfactual account of the three taxes, and the effect of one change of a machine.
 //
 // A run without boundaries has the operations, the places and the orders of the run with them, less some of
 // the orders. Where no operation can slow another down it is therefore never longer. Where they share what is

@@ -1,4 +1,4 @@
-// Clock and caches as the observer is told them: they are those of the result, and telling changes nothing.
+// Counters of clock and caches: the observer gets those of the result, and observing changes nothing.
 #include <gtest/gtest.h>
 
 #include <bit>

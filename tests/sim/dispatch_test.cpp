@@ -1,4 +1,4 @@
-// Compute units as slots: what fits, where a workgroup goes, and that releases give back what was taken.
+// Compute units as slots: which workgroups fit, where each goes, and releases.
 #include "sim/dispatch.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The queue of what ends first: whatever the order in which entries come, they leave in theirs.
+// The queue by end time: entries leave in order of their end, in whatever order they came.
 #include "sim/first_queue.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Signals that set their flag, and signals that wait for nothing.
+// Signals that set their flag, and relaxed signals.
 #include <gtest/gtest.h>
 
 #include "hand_machine.hpp"

@@ -1,4 +1,5 @@
-// Flags on schedules small enough to be timed by hand: when a signal is seen, and what it waits for.
+// Flags on schedules small enough to be timed by hand: when a waiter sees a signal, and which stores the
+// signal waits for.
 #include <gtest/gtest.h>
 
 #include <algorithm>

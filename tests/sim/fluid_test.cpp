@@ -256,7 +256,7 @@ TEST(Fluid, ChangesOnTwoFullLinksAtOnceLeaveEachToItsUsers) {
   EXPECT_EQ(network.level(classes[1][0]), 10);
   EXPECT_EQ(network.level(classes[1][1]), 10);
   EXPECT_EQ(network.load(port.resource), 32);
-  // With the port full as well, whoever is held there takes part.
+  // With the port full as well, every activity that is held there takes part.
   const auto third = network.add_class(std::span(&port, 1), kInfinity);
   network.start(third, 600, 1.0, 4, 10);
   network.start(classes[0][0], 60, 1.0, 5, 10);
@@ -291,8 +291,8 @@ RandomNetwork random_network() {
   return network;
 }
 
-// Max-min fairness, from its definition: nothing exceeds a capacity, and whoever is below its cap has a
-// saturated resource on which nobody is faster.
+// Max-min fairness, from its definition: nothing exceeds a capacity, and every activity below its cap has a
+// saturated resource on which no other is faster.
 void expect_max_min_fair(const FluidNetwork& network, const RandomNetwork& spec,
                          const std::vector<std::int32_t>& ids) {
   std::vector<double> load(spec.capacities.size(), 0);

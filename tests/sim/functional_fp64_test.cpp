@@ -1,4 +1,4 @@
-// Schedules in fp64 keep its digits, and are held to them.
+// Schedules in fp64 keep its digits, and the comparison demands them.
 #include <gtest/gtest.h>
 
 #include "model/schedule/builder.hpp"
@@ -50,7 +50,7 @@ TEST(FunctionalExecutor, IsHeldToAllDigitsOfFp64UnlessSomeWriteRounds) {
   EXPECT_LE(rounded.max_relative_error, rounded.right_within);
 }
 
-// Whoever adds, no addend loses a digit.
+// No addend loses a digit, whichever workgroup adds.
 TEST(FunctionalExecutor, AddsAtomicallyInFp64) {
   ScheduleBuilder builder("sum", 1);
   const std::int16_t parts = builder.buffer({"parts", DType::fp64, 16, 4, 4, 4});

@@ -1,4 +1,4 @@
-// Kernels that start whole or not at all.
+// Gang placement: a kernel starts whole or not at all.
 #include <gtest/gtest.h>
 
 #include "hand_machine.hpp"

@@ -1,4 +1,4 @@
-// Work queues: time of lists of items, and the shipped example executed on numbers.
+// Work queues: the time of lists of items, and the shipped example executed on numbers.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

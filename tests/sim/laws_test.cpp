@@ -176,8 +176,8 @@ RC_GTEST_PROP(ConservationLaw, EveryByteThatLeavesARankIsCarriedByEveryLinkOfIts
   RC_ASSERT(result.link_bytes == expected);
 }
 
-// Every rank receives the columns of each other one once, whoever hands them on; sends are its own columns,
-// unless libraries hand blocks on over several nodes (model/parts/library_nodes.hpp).
+// Every rank receives the columns of each other rank once, whichever rank hands them on; sends are its own
+// columns, unless libraries hand blocks on over several nodes (model/parts/library_nodes.hpp).
 RC_GTEST_PROP(ConservationLaw, EveryRankReceivesTheColumnsOfAllOthersOnce, ()) {
   const AnyRun run = any_run_over_nodes();
   const Exchanged exchanged(run.schedule());

@@ -1,4 +1,4 @@
-// Link counters: what the observer is told integrates to what the links carried.
+// Link counters: the observed rates integrate to the bytes that the links carried.
 #include <gtest/gtest.h>
 
 #include "model/machine/topology.hpp"

@@ -1,4 +1,4 @@
-// Between nodes, exactly: what NICs carry, what messages and latencies add, on a machine where nothing else
+// Transfers between nodes, exactly: rates of NICs, messages and latencies, on a machine where nothing else
 // takes time. 2 nodes of 2 GPUs on rails: ranks 0 and 2 share one, and 0 and 3 meet in the spine.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Kernels that post less to their peers between two loads than the machine's rate was measured with.
+// Kernels that post fewer bytes per load than the kernels that measured the machine's rate.
 #include <gtest/gtest.h>
 
 #include "model/machine/topology.hpp"

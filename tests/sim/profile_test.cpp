@@ -1,4 +1,4 @@
-// Kernels of several profiles: what the engine takes a vendor's to do that the backend's interpreter does
+// Kernels of several profiles: how the engine runs a vendor's kernel where the backend's interpreter does
 // not, and that each keeps its own costs in a schedule that mixes them.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What is found in the caches of regions that overlap without being the same, and where that is looked up.
+// Cache hits of regions that overlap without being equal.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

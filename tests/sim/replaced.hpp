@@ -1,4 +1,4 @@
-// Files that differ in one place from a good one.
+// A valid file with one place replaced.
 #pragma once
 
 #include <gtest/gtest.h>

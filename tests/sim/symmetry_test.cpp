@@ -88,7 +88,7 @@ const Given kProduct{{"m", 512}, {"n", 2048}, {"k", 256}};
 const Given kLarger{{"m", 2048}, {"n", 2048}, {"k", 512}};
 const Given kMatrix{{"rows", 512}, {"cols", 512}};
 
-// Law: nodes that behave alike, simulated once, take what all of them take that have the same luck.
+// Law: nodes that behave alike, simulated once, take as long as all of them with the same random shares.
 class SymmetricRun : public testing::TestWithParam<Case> {};
 
 TEST_P(SymmetricRun, IsTheFullRunWithTheSameLuck) {
@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(Workloads, SymmetricRun,
                                          Case{"all-to-all", "library", kMatrix}),
                          name_of_case);
 
-// Likewise the GPUs of one node, also where hosts name streams, events and kernels by their peers.
+// The same holds for GPUs of one node, also where hosts name streams, events and kernels by their peers.
 class SymmetricRanks : public testing::TestWithParam<Case> {};
 
 TEST_P(SymmetricRanks, AreTheFullRunWithTheSameLuck) {
@@ -141,7 +141,7 @@ TEST_P(SymmetricRanks, AreTheFullRunWithTheSameLuck) {
     Machine machine = find_machine(name);
     const Schedule schedule = schedule_of(one.workload, one.pattern, machine, one.fields);
     // Where launches take turns it is not the same: who stands for all is the last of them. And the slowest
-    // of eight has worse luck than one. Neither is much.
+    // of eight draws a worse share than one. Neither is much.
     const double full_ns = run(schedule, machine, Symmetry::off).makespan_ns;
     EXPECT_NEAR(run(schedule, machine, Symmetry::ranks).makespan_ns, full_ns, 0.15 * full_ns);
     machine.host.launch_turn_ns = 0;
@@ -391,7 +391,7 @@ TEST(Symmetry, SameLuckIsTheSameWhereSomebodyWatchesAllRanks) {
   EXPECT_NE(watched.makespan_ns, run(schedule, machine, Symmetry::off).makespan_ns);
 }
 
-// Of machines of 16 GPUs and fewer every rank has its own luck, as ever.
+// Of machines of 16 GPUs and fewer every rank draws shares of its own.
 TEST(Symmetry, IsLeftAloneInSmallRunsUnlessAskedFor) {
   const Machine machine = nodes_of_two("mi300x-8x8", 4);
   const Schedule schedule = schedule_of("gemm-all-scatter", "fused-sequential", machine, kProduct);

@@ -1,4 +1,4 @@
-// The winner tree against looking at every key.
+// The winner tree against a linear search.
 #include "sim/tournament.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// When memory gets what was stored.
+// When stored data reaches memory.
 #include <gtest/gtest.h>
 
 #include "tests/sim/hand_machine.hpp"

@@ -1,4 +1,4 @@
-// How good choices are: tables whose best options are known, and the corpus of GEMMs.
+// Scores of choices: tables whose best options are known, and the corpus of GEMMs.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Results beside each other: rows by id, parts by how much they changed, and bad files refused.
+// `compare`: rows by id, parts by how much they changed, and bad files refused.
 #include "sim/study/compare.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// What becomes of a proposal: bound first, an early end, nothing found out twice.
+// The evaluator: bound first, an early end, no proposal simulated twice.
 #include "sim/study/evaluator.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Laws of bounds and of giving up, for every workload that is searched: neither may cost an answer.
+// Laws of bounds and early ends, for every workload with a search: neither may lose an answer.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

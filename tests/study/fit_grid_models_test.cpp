@@ -1,4 +1,4 @@
-// Grid models of runs: constants that are known come out again, simulated runs have some, and what does not
+// Fits of grid models: known constants are found again, simulated runs give constants, and what does not
 // decide them is refused.
 #include "sim/study/fit_grid_models.hpp"
 

@@ -1,4 +1,4 @@
-// The roofline of a run: ceilings of a machine, what each kind of operation did, and what bounds it.
+// The roofline of a run: ceilings of a machine, the work of each kind of operation, and its bound.
 #include "sim/study/run_roofline.hpp"
 
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 
 namespace tritax {
 
-// What somebody might try who knows the answer of a search: one knob changed, by a list of values that is not
+// Changes that a user might try after a search: one knob changed, by a list of values that is not
 // that of the search. Some of them fit no compute unit.
 inline std::vector<GemmKnobs> single_changes(const GemmKnobs& winner, const Pattern& pattern,
                                              const Machine& machine) {

@@ -1,4 +1,4 @@
-// The Sparsity Roofline: bytes and flops by hand, its limits, and networks whose published sizes are met.
+// The Sparsity Roofline: bytes and flops by hand, its limits, and networks with their published sizes.
 #include "sim/study/sparsity_roofline.hpp"
 
 #include <gmock/gmock.h>

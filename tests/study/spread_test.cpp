@@ -1,4 +1,5 @@
-// How much of a time is luck: the figures of the header, and that every draw is a simulation of its seed.
+// How much a time depends on the seed: the figures of the header, and that every draw is a simulation of its
+// seed.
 #include "sim/study/spread.hpp"
 
 #include <gtest/gtest.h>

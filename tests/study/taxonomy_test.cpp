@@ -35,16 +35,16 @@ std::vector<Candidate> candidates_of(const std::vector<double>& times_ns) {
 
 struct Swept {
   std::vector<std::vector<Candidate>> found;
-  Standing standing;
+  Trust trust;
   std::vector<SweepPoint> points;
 };
 
 std::unique_ptr<Swept> swept(const std::vector<std::pair<double, std::vector<double>>>& rows, double band) {
   auto sweep = std::make_unique<Swept>();
-  if (band > 0) sweep->standing.own = {.off = band, .sets = 9, .count = 9};
+  if (band > 0) sweep->trust.own = {.off = band, .sets = 9, .count = 9};
   for (const auto& [value, times] : rows) sweep->found.push_back(candidates_of(times));
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    sweep->points.push_back({rows[i].first, &sweep->found[i], &sweep->standing});
+    sweep->points.push_back({rows[i].first, &sweep->found[i], &sweep->trust});
   }
   return sweep;
 }

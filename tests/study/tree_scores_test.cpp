@@ -1,4 +1,4 @@
-// What trees learn from and how their choices are scored: tables and their refusals, folds, charges.
+// Training tables of trees and scores of their choices: refusals, folds, charges.
 #include "sim/study/tree_scores.hpp"
 
 #include <gmock/gmock.h>

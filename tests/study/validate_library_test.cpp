@@ -1,4 +1,4 @@
-// The library baseline beside measured libraries: what is read, and how far it is off on the shipped files.
+// The library baseline against measured libraries: the reader, and the errors on the shipped files.
 #include "sim/study/validate_library.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Residuals by kind of operation: a simulation that is "measured" has none, and known changes come out as
+// Errors by kind of operation: a simulation that is "measured" has none, and known changes come out as
 // they are.
 #include "sim/study/validate_ops.hpp"
 

@@ -222,7 +222,7 @@ TEST(Validate, CountsTheWarmUpThatTheTableSays) {
   expect_csv_refused(header + replaced(kRow, ",20,256", ",20,-1,256"), {"file.csv:2", "warmup_runs", "'-1'"});
 }
 
-// Without chance, for neighbours that wait for memory have their luck in common, others not.
+// Without chance, for neighbours that wait for memory draw the same random share, others do not.
 TEST(Validate, PredictsRunsWithNothingInBetweenWithWarmCaches) {
   Machine machine = find_machine("h200-4");
   for (Parameter& parameter : machine.parameters) {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 
 namespace tritax {
 namespace {

@@ -13,7 +13,7 @@
 #include "model/workloads/attention_forward/workload.hpp"
 #include "model/workloads/flash_decode/workload.hpp"
 #include "model/workloads/registry.hpp"
-#include "sim/study/judged.hpp"
+#include "sim/study/assessment.hpp"
 #include "tests/workloads/gemm_all_scatter.hpp"
 
 namespace tritax {
@@ -145,11 +145,11 @@ std::vector<Candidate> timed(const Workload& workload,
 
 std::string verdict(const std::vector<Candidate>& candidates, const Workload& workload, double band,
                     bool compared = true) {
-  Judged judgement;
-  judgement.band = band;
-  judgement.doubts.assign(candidates.size(), nullptr);
-  if (!compared) judgement.standing.cautions.emplace_back("Nothing like it.");
-  return verdict_of(problem_of(workload), candidates, judgement).sentence;
+  Assessment assessment;
+  assessment.band = band;
+  assessment.doubts.assign(candidates.size(), nullptr);
+  if (!compared) assessment.trust.cautions.emplace_back("Nothing like it.");
+  return verdict_of(problem_of(workload), candidates, assessment).sentence;
 }
 
 // Of every workload with a baseline: it comes first, or is too near to part. What is no vendor's library
@@ -224,12 +224,12 @@ TEST(Why, TheVerdictIsUnknownWhereTheTimeOfTheLibraryIs) {
     const std::vector<Candidate> candidates =
         timed(workload,
               {{"library-streams", library_ns}, {"streams", 60e3}, {"copy-engine", 70e3}, {"library", 80e3}});
-    Judged judgement;
-    judgement.band = 0.05;
+    Assessment assessment;
+    assessment.band = 0.05;
     for (const Candidate& one : candidates) {
-      judgement.doubts.push_back(one.pattern->name == name ? &doubt : nullptr);
+      assessment.doubts.push_back(one.pattern->name == name ? &doubt : nullptr);
     }
-    return verdict_of(problem_of(workload), candidates, judgement);
+    return verdict_of(problem_of(workload), candidates, assessment);
   };
   for (const double library_ns : {50e3, 75e3}) {
     EXPECT_EQ(doubted(library_ns, "library-streams").verdict, Verdict::unknown);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whether the ways of docs/sweep.md to run a sweep on several computers do what the page says: the export of each is, byte
-for byte, that of one process. What is not installed is left out, and named.
+"""Runs the examples of docs/sweep.md for several computers: the export of each equals that of one process, byte for byte.
+Tools that are not installed are skipped and named.
 
     clusters.py FOLDER-OF-TRITAX DOCS/SWEEP.MD
 """
@@ -73,7 +73,7 @@ def main():
     assert whole.count("\n") == 25, whole
     for name, (possible, commands) in ways.items():
         if not possible:
-            print(f"{name}: not installed, left out")
+            print(f"{name}: not installed, skipped")
             continue
         assert export(name, commands) == whole, f"{name}: its answers differ from those of one process"
         print(f"{name}: equal to one process")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether a sweep that kill -9 ends at random moments goes on where it was, and ends with the same answers.
+"""Ends a sweep by kill -9 at random moments: it must continue where it was, and end with the same answers.
 
     kill_and_resume.py TRITAX KILLS POINTS [SEED]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether a sweep on MPI ends as that of one process although a rank is killed on the way (Open MPI with --enable-recovery).
+"""Kills a rank of a sweep on MPI: the answers must equal those of one process (Open MPI with --enable-recovery).
 
     lost_rank.py TRITAX TRITAX-MPI
 """

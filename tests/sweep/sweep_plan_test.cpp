@@ -1,4 +1,4 @@
-// What points a file has, and what is wrong with one.
+// The points of a sweep file, and messages for faulty files.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

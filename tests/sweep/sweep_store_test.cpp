@@ -1,4 +1,4 @@
-// What is stored stays, and is found again under the key of everything that decides it.
+// Stored answers stay, and are found under the key of everything that decides them.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-// The columns of a timeline hold what the timeline holds.
+// The columns of a timeline hold all of its entries.
 #include "model/timeline/columns.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Reads over time: in steps they add up to what was read, where and when it was.
+// Reads over time: their steps add up to all reads, at the right place and time.
 #include "model/timeline/counters.hpp"
 
 #include <gtest/gtest.h>

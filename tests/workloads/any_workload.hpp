@@ -1,4 +1,4 @@
-// What tests of workloads share that know their fields and knobs by name: problems and knobs of what is
+// Shared by tests that know fields and knobs by name: problems and knobs of what is
 // given, what is wrong with a pattern's schedule, how long it takes, and why it is refused.
 #pragma once
 

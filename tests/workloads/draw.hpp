@@ -1,4 +1,4 @@
-// Random values of properties that do not grow with the size of the test.
+// Random values for properties that do not grow with the size of the test.
 #pragma once
 
 #include <rapidcheck.h>

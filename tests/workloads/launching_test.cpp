@@ -102,14 +102,14 @@ TEST_P(Form, AQuestionComparesAllInOneMode) {
   }
 }
 
-// A process per GPU where nobody says otherwise; measurements that do not say it had one for all.
+// One process per GPU is the default; measurements without the column had one process for all GPUs.
 TEST_P(Form, ProcessesAreOnePerGpuUnlessTheKnobSaysOne) {
   const Workload& workload = *GetParam();
   const Spec* knob = find_spec(workload.knobs, kProcessesKnob);
   EXPECT_EQ(knob != nullptr,
             find_spec(workload.fields, "gpus") != nullptr && workload.name != "remote-access");
   if (knob == nullptr) return;
-  EXPECT_EQ(knob->unrecorded, 1);
+  EXPECT_EQ(knob->value_if_column_missing, 1);
   const AnyProblem any = any_problem(workload);
   for (const std::int64_t one : {0, 1}) {
     Values knobs = resolved_knobs(any.problem, any.machine, any.knobs);
@@ -119,7 +119,7 @@ TEST_P(Form, ProcessesAreOnePerGpuUnlessTheKnobSaysOne) {
   }
 }
 
-// Host time of a launch, as often as there are launches, on the path of whoever waits for it.
+// Host time of a launch, as often as there are launches, on the path of the agent that waits for it.
 TEST_P(Form, CallsOfOwnPatternsTakeTheirTime) {
   const Workload& workload = *GetParam();
   if (find_spec(workload.knobs, kCallKnob) == nullptr) return;

@@ -1,4 +1,5 @@
-// Rows that scripts of backend_hip/baselines write of rings, heads and experts: which runs they stand for.
+// Rows of the scripts in backend_hip/baselines for ring attention, Ulysses and experts: the runs that they
+// stand for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

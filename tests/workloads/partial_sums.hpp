@@ -1,4 +1,4 @@
-// What the tests of workloads of partial sums share: knobs, soundness over three runs, bytes on links.
+// Shared by tests of workloads with partial sums: knobs, soundness over three runs, bytes on links.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What patterns refuse, and what they say: the knob, the value and what is allowed.
+// Refusals of patterns: the message names the knob, the value and what is allowed.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What every workload keeps to, so that whoever loops over their tables need not ask.
+// Laws that the tables of all workloads keep, so that code may loop over them.
 #include "model/workloads/registry.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A schedule run several times in a row, as a loop over its host programs: every run has kernels and flags of
+// A schedule repeated several times, as a loop over its host programs: every run has kernels and flags of
 // its own, and works on the same buffers.
 #pragma once
 

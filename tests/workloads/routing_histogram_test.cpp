@@ -1,4 +1,4 @@
-// Routing from a file: what it may say, that experts get what it says, and that it is part of what a run is.
+// Routing from a file: the format, the load of experts, and its place in the key of a run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -98,7 +98,7 @@ TEST(Spmv, IsFastestByLanesWhereRowsAreShortAndEven) {
   EXPECT_LT(simulated_us("thread-mapped", problem, machine), simulated_us("merge-path", problem, machine));
 }
 
-// Values and columns come from memory once, whoever takes them.
+// Values and columns come from memory once, whichever workgroup takes them.
 TEST(Spmv, TakesNoLessThanItsBytesFromMemory) {
   const Machine machine = find_machine("h100-4");
   const Problem problem = spmv_problem({{"rows", 1 << 18}, {"row_length", 16}, {"structure", 2}});

@@ -97,8 +97,8 @@ const std::array<Spec, 5> kFields{{
     dtype_field(DType::fp16, "element type"),
     gpus_field(2),
     {.name = "posted_bytes_per_peer",
-     .help = "bytes that a workgroup stores to each peer before it waits for its next load; left out: as "
-             "when the machine's rate of remote stores was measured",
+     .help = "bytes that a workgroup stores to each peer before it waits for its next load (default: as "
+             "when the machine's rate of remote stores was measured)",
      .kind = ValueKind::bytes,
      .high = kMaxPosted},
 }};

@@ -63,7 +63,7 @@ const std::array<Spec, 22> kKnobs{{
      .varies_by_doubling = true,
      .shown = "{} chunks"},
     {.name = "first_fetchers",
-     .help = "workgroups that fetch for the first stage; left out: as for the other stages",
+     .help = "workgroups that fetch for the first stage (default: as for the other stages)",
      .high = kMaxFetchers,
      .shown = "{} fetchers first",
      .not_shown = 0},

@@ -37,7 +37,7 @@ const std::array<Spec, 18> kKnobs{{
     gemm_knob("waves"),
     gemm_knob("pipeline"),
     {.name = "grid",
-     .help = "workgroups that run at once; left out: one per compute unit",
+     .help = "workgroups that run at once (default: one per compute unit)",
      .high = kMostGrid,
      .shown = "grid {}",
      .not_shown = 0},

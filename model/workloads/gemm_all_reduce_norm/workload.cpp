@@ -2,7 +2,7 @@
 //
 //   library   the vendor's GEMM and all-reduce, then a kernel that adds the residual and normalises
 //   one-shot  a GEMM kernel, then a kernel that sums up rows in one shot and normalises them
-//   fused     all of it in one kernel: fused.hpp
+//   fused     product, sum and norm in one kernel: fused.hpp
 #include "model/workloads/gemm_all_reduce_norm/workload.hpp"
 
 #include <array>

@@ -29,7 +29,7 @@ const std::array<Spec, 8> kFields{{
      .help = "the collective beside the GEMM; only the library patterns have others than all-gather",
      .kind = ValueKind::name,
      .names = kBesideNames,
-     .unrecorded = static_cast<std::int64_t>(BesideCollective::all_gather)},
+     .value_if_column_missing = static_cast<std::int64_t>(BesideCollective::all_gather)},
     dtype_field(DType::fp16, "element type of all matrices"),
     gpus_field(2),
 }};

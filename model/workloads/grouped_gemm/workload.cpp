@@ -55,7 +55,7 @@ const std::array<Spec, 14> kKnobs{{
     gemm_knob("waves"),
     gemm_knob("pipeline"),
     {.name = "grid",
-     .help = "workgroups that run at once; left out: one per compute unit",
+     .help = "workgroups that run at once (default: one per compute unit)",
      .high = kMostGrid,
      .shown = "grid {}",
      .not_shown = 0},

@@ -135,7 +135,7 @@ const std::array<Spec, 12> kFields{{
      .kind = ValueKind::boolean,
      .usual = {1}},
     {.name = "xcd_chunk",
-     .help = "tiles per chunk that XCDs get in turn; left out: one chunk per XCD",
+     .help = "tiles per chunk that XCDs get in turn (default: one chunk per XCD)",
      .high = kMostTiles},
 }};
 

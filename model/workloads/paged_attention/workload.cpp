@@ -77,8 +77,8 @@ const std::array<Spec, 13> kKnobs{{
      .varies_by_doubling = true,
      .shown = "{} keys at a time"},
     {.name = "block_m",
-     .help = "rows of a query block, tokens by heads of a group; left out: 16, or the next power of two from "
-             "the group on",
+     .help = "rows of a query block, tokens by heads of a group (default: 16, or the next power of two from "
+             "the group on)",
      .low = kTileStep,
      .high = kMostBlockRows,
      .varies_by_doubling = true,
@@ -91,7 +91,7 @@ const std::array<Spec, 13> kKnobs{{
      .varies_by_doubling = true,
      .shown = "{} segments"},
     {.name = "programs",
-     .help = "workgroups of the static grid; left out: the largest multiple of 8 below the compute units",
+     .help = "workgroups of the static grid (default: the largest multiple of 8 below the compute units)",
      .high = kMostPrograms,
      .shown = "{} programs",
      .not_shown = 0},
@@ -106,8 +106,8 @@ const std::array<Spec, 13> kKnobs{{
     gemm_knob("launch"),
     form_knob(),
     {.name = "captured",
-     .help = "tokens of the batch that the graph was captured for, whose programs all start; left out: those "
-             "of this one",
+     .help = "tokens of the batch that the graph was captured for, whose programs all start (default: those "
+             "of this one)",
      .high = kMaxSize,
      .shown = "captured for {} tokens",
      .not_shown = 0},

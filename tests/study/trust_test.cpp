@@ -1,5 +1,5 @@
-// Bands, ties and what is said where nothing comparable was measured.
-#include "sim/study/standing.hpp"
+// Bands, ties, and the sentence where nothing comparable was measured.
+#include "sim/study/trust.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,13 +44,13 @@ const Machine& mi300x() {
   return machine;
 }
 
-Standing standing(const Problem& problem, const std::vector<ComparedSet>& sets, std::string_view but = {}) {
-  return standing_of(problem, mi300x(), sets, but);
+Trust trust(const Problem& problem, const std::vector<ComparedSet>& sets, std::string_view but = {}) {
+  return trust_of(problem, mi300x(), sets, but);
 }
 
-TEST(Standing, AProblemLikeThoseComparedHasTheirBandAndNoCaution) {
-  const Standing found = standing(product(512, 4096, 4096, 8),
-                                  {a_set("a", Compared::own, 0.1), a_set("a", Compared::library, 0.2)});
+TEST(Trust, AProblemLikeThoseComparedHasTheirBandAndNoCaution) {
+  const Trust found = trust(product(512, 4096, 4096, 8),
+                            {a_set("a", Compared::own, 0.1), a_set("a", Compared::library, 0.2)});
   EXPECT_DOUBLE_EQ(found.own.off, 0.1);
   EXPECT_DOUBLE_EQ(found.library.off, 0.2);
   EXPECT_FALSE(found.ratio.known());
@@ -58,47 +58,47 @@ TEST(Standing, AProblemLikeThoseComparedHasTheirBandAndNoCaution) {
   EXPECT_TRUE(found.cautions.empty());
 }
 
-TEST(Standing, NumbersMayBeTwiceAndHalfAndBf16IsLikeFp16) {
+TEST(Trust, NumbersMayBeTwiceAndHalfAndBf16IsLikeFp16) {
   const std::vector<ComparedSet> sets{a_set("a", Compared::own, 0.1)};
   Problem problem = product(256, 64, 64, 4);
   problem.values.give("dtype", static_cast<std::int64_t>(DType::bf16));
-  EXPECT_TRUE(standing(problem, sets).own.known());
-  EXPECT_TRUE(standing(product(2048, 64, 64, 8), sets).own.known());
-  EXPECT_FALSE(standing(product(255, 64, 64, 8), sets).own.known());
-  EXPECT_FALSE(standing(product(2049, 64, 64, 8), sets).own.known());
+  EXPECT_TRUE(trust(problem, sets).own.known());
+  EXPECT_TRUE(trust(product(2048, 64, 64, 8), sets).own.known());
+  EXPECT_FALSE(trust(product(255, 64, 64, 8), sets).own.known());
+  EXPECT_FALSE(trust(product(2049, 64, 64, 8), sets).own.known());
   problem.values.give("dtype", static_cast<std::int64_t>(DType::fp8));
-  EXPECT_FALSE(standing(problem, sets).own.known());
+  EXPECT_FALSE(trust(problem, sets).own.known());
 }
 
-TEST(Standing, OneGpuIsLikeOneGpuOnly) {
+TEST(Trust, OneGpuIsLikeOneGpuOnly) {
   ComparedSet set = a_set("a", Compared::own, 0.1);
   set.ranges[1] = {"gpus", {}, 2, 2};
-  EXPECT_FALSE(standing(product(512, 64, 64, 1), {set}).own.known());
+  EXPECT_FALSE(trust(product(512, 64, 64, 1), {set}).own.known());
   set.ranges[1] = {"gpus", {}, 1, 1};
-  EXPECT_TRUE(standing(product(512, 64, 64, 1), {set}).own.known());
-  EXPECT_FALSE(standing(product(512, 64, 64, 2), {set}).own.known());
+  EXPECT_TRUE(trust(product(512, 64, 64, 1), {set}).own.known());
+  EXPECT_FALSE(trust(product(512, 64, 64, 2), {set}).own.known());
 }
 
-TEST(Standing, OtherGpusKindsOfKernelsAndTooFewMakeNoBandButASentence) {
+TEST(Trust, OtherGpusKindsOfKernelsAndTooFewMakeNoBandButASentence) {
   const Problem problem = product(512, 4096, 4096, 8);
   ComparedSet other = a_set("h200-2-x", Compared::own, 0.3);
   other.gpu = "H200";
   ComparedSet few = a_set("b", Compared::own, 0.2);
   few.count = kFewestCompared - 1;
   for (const ComparedSet& set : {other, few, a_set("c", Compared::library, 0.25)}) {
-    const Standing found = standing(problem, {set});
+    const Trust found = trust(problem, {set});
     EXPECT_FALSE(found.own.known());
     ASSERT_EQ(found.cautions.size(), 1U);
     EXPECT_THAT(found.cautions[0], testing::StartsWith("Nothing comparable to "));
     EXPECT_THAT(found.cautions[0], HasSubstr("; nine of ten similar predictions were within "));
     EXPECT_THAT(found.cautions[0], HasSubstr("of " + set.set + " on " + set.gpu));
   }
-  EXPECT_EQ(standing(problem, {}).cautions,
+  EXPECT_EQ(trust(problem, {}).cautions,
             std::vector<std::string>{"Nothing comparable to gemm-all-scatter was measured."});
 }
 
-TEST(Standing, WhatLiesOutsideIsSaidWithTheRangesThatItMisses) {
-  const Standing found = standing(product(64, 4096, 4096, 2), {a_set("a", Compared::own, 0.1)});
+TEST(Trust, WhatLiesOutsideIsSaidWithTheRangesThatItMisses) {
+  const Trust found = trust(product(64, 4096, 4096, 2), {a_set("a", Compared::own, 0.1)});
   ASSERT_EQ(found.cautions.size(), 1U);
   EXPECT_EQ(
       found.cautions[0],
@@ -106,31 +106,31 @@ TEST(Standing, WhatLiesOutsideIsSaidWithTheRangesThatItMisses) {
       "(nearest: own of a on MI300X, m=512..1024 gpus=8..8).");
 }
 
-TEST(Standing, BlindSetsCountAloneWhereTheyAreEnough) {
+TEST(Trust, BlindSetsCountAloneWhereTheyAreEnough) {
   const Problem problem = product(512, 64, 64, 8);
   std::vector<ComparedSet> sets{a_set("a", Compared::own, 0.1), a_set("b", Compared::own, 0.3, true)};
-  EXPECT_DOUBLE_EQ(standing(problem, sets).own.off, 0.3);
+  EXPECT_DOUBLE_EQ(trust(problem, sets).own.off, 0.3);
   sets[1].count = 1;
-  EXPECT_EQ(standing(problem, sets).own.sets, 2);
+  EXPECT_EQ(trust(problem, sets).own.sets, 2);
 }
 
-TEST(Standing, ASetCanBeJudgedByTheOthers) {
+TEST(Trust, ASetCanBeJudgedByTheOthers) {
   const std::vector<ComparedSet> sets{a_set("a", Compared::own, 0.1), a_set("b", Compared::own, 0.3)};
-  EXPECT_DOUBLE_EQ(standing(product(512, 64, 64, 8), sets, "b").own.off, 0.1);
+  EXPECT_DOUBLE_EQ(trust(product(512, 64, 64, 8), sets, "b").own.off, 0.1);
 }
 
-TEST(Standing, HostsDifferMoreWhereSetsAreFewAndRunsShort) {
+TEST(Trust, HostsDifferMoreWhereSetsAreFewAndRunsShort) {
   EXPECT_DOUBLE_EQ((Band{0.12, 4, 80}.at(30e3)), std::hypot(0.12, std::sqrt(0.5) * 5.1 / 30));
   EXPECT_NEAR((Band{0.12, 4, 80}.at(300e3)), 0.1206, 1e-4);
   EXPECT_EQ(Band().at(1e3), 0);
 }
 
-TEST(Standing, OfTwoSidesIsOfTheirRatioOrOfBoth) {
+TEST(Trust, OfTwoSidesIsOfTheirRatioOrOfBoth) {
   const Workload& workload = *workloads().front();
   const Pattern& library = find_pattern(workload, "library", "test");
   const Pattern& own = *std::find_if(workload.patterns.begin(), workload.patterns.end(),
                                      [](const Pattern& one) { return !one.vendor; });
-  Standing found;
+  Trust found;
   found.own = {0.3, 9, 90};
   EXPECT_EQ(found.between(own, kLong, library, kLong), 0);
   EXPECT_NEAR(found.between(own, kLong, own, kLong), 0.3, 1e-6);
@@ -140,16 +140,16 @@ TEST(Standing, OfTwoSidesIsOfTheirRatioOrOfBoth) {
   EXPECT_NEAR(found.between(own, kLong, library, kLong), 0.2, 1e-6);
 }
 
-TEST(Standing, AMachineThatWasChangedIsSaid) {
+TEST(Trust, AMachineThatWasChangedIsSaid) {
   Machine machine = mi300x();
   machine.changes.push_back({"fabric.link", "32 GB/s", "64 GB/s", false});
   const std::vector<ComparedSet> sets{a_set("a", Compared::own_over_library, 0.1),
                                       a_set("a", Compared::own, 0.1)};
-  EXPECT_EQ(standing_of(product(512, 4096, 4096, 8), machine, sets).cautions,
+  EXPECT_EQ(trust_of(product(512, 4096, 4096, 8), machine, sets).cautions,
             std::vector<std::string>{"The band was measured on mi300x-8 without the changes."});
 }
 
-TEST(Standing, ATieIsWhatTheBandCannotPart) {
+TEST(Trust, ATieIsWhatTheBandCannotPart) {
   EXPECT_TRUE(is_tie(100, 109, 0.1));
   EXPECT_TRUE(is_tie(109, 100, 0.1));
   EXPECT_FALSE(is_tie(100, 111, 0.1));
@@ -158,7 +158,7 @@ TEST(Standing, ATieIsWhatTheBandCannotPart) {
   EXPECT_EQ(ranks_with_ties({100, 101}, same(0)), (std::vector<int>{1, 2}));
 }
 
-TEST(Standing, DoubtsAreOfOnePatternAndItsRange) {
+TEST(Trust, DoubtsAreOfOnePatternAndItsRange) {
   Machine machine = mi300x();
   machine.doubts = {
       {std::string(workloads().front()->name), "library", {{"m", {}, 1, 600}}, "It is too slow."}};
@@ -216,7 +216,7 @@ TEST(ShippedComparisons, AreOfWorkloadsAndFieldsThatExist) {
 
 // Whatever is asked of whichever machine: a band rests on comparisons that count as comparable, and where
 // there is none the answer says so.
-RC_GTEST_PROP(StandingLaw, NoBandWithoutComparableRows, ()) {
+RC_GTEST_PROP(TrustLaw, NoBandWithoutComparableRows, ()) {
   const std::vector<std::string> machines = shipped_machines();
   const Machine machine = find_machine(*rc::gen::elementOf(machines));
   for (const Workload* workload : workloads()) {
@@ -231,7 +231,7 @@ RC_GTEST_PROP(StandingLaw, NoBandWithoutComparableRows, ()) {
         continue;
       (set.of == Compared::own ? own : set.of == Compared::library ? library : ratio) += set.count;
     }
-    const Standing found = standing_of(problem, machine);
+    const Trust found = trust_of(problem, machine);
     RC_ASSERT(found.own.known() == (own >= kFewestCompared));
     RC_ASSERT(found.library.known() == (library >= kFewestCompared));
     RC_ASSERT(found.ratio.known() == (ratio >= kFewestCompared));

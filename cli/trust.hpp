@@ -7,18 +7,18 @@
 
 #include "cli/table.hpp"
 #include "sim/study/advise.hpp"
-#include "sim/study/judged.hpp"
-#include "sim/study/standing.hpp"
+#include "sim/study/assessment.hpp"
+#include "sim/study/trust.hpp"
 
 namespace tritax::cli {
 
 // Sentences for people: ties and their band, doubts, cautions.
-std::vector<std::string> sentences_of(const Judged& judgement, const std::vector<Candidate>& candidates);
+std::vector<std::string> sentences_of(const Assessment& assessment, const std::vector<Candidate>& candidates);
 
 // {"band", "ratio_band", "source", "cautions"}: bands of the time of the best, and of its ratio to the rival;
 // null where unknown.
-nlohmann::ordered_json json_of(const Standing& standing, double ratio_band, double best_band);
-nlohmann::ordered_json json_of(const Judged& judgement);
+nlohmann::ordered_json json_of(const Trust& trust, double ratio_band, double best_band);
+nlohmann::ordered_json json_of(const Assessment& assessment);
 
 // {"seeds", "times_us", "relative"}; null if not known.
 nlohmann::ordered_json json_of(const Spread& spread);

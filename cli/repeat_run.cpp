@@ -1,4 +1,4 @@
-#include "cli/again.hpp"
+#include "cli/repeat_run.hpp"
 
 #include <fmt/format.h>
 
@@ -41,8 +41,8 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-Scenario scenario_again(const Problem& problem, const Pattern& pattern, const Values& knobs,
-                        const std::string& machine, const Machine& on) {
+Scenario scenario_of_run(const Problem& problem, const Pattern& pattern, const Values& knobs,
+                         const std::string& machine, const Machine& on) {
   Scenario scenario = scenario_of(problem);
   scenario.id = pattern.name;
   scenario.machine = machine;
@@ -60,7 +60,7 @@ Scenario scenario_again(const Problem& problem, const Pattern& pattern, const Va
   return scenario;
 }
 
-std::string command_again(const Scenario& scenario, const std::string& options) {
+std::string command_of_run(const Scenario& scenario, const std::string& options) {
   const Problem& problem = scenario.problem;
   std::string text = "tritax simulate";
   if (problem.workload != workloads().front()) text += fmt::format(" --workload {}", problem.workload->name);

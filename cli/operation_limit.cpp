@@ -1,4 +1,4 @@
-#include "cli/effort.hpp"
+#include "cli/operation_limit.hpp"
 
 #include <fmt/format.h>
 
@@ -33,8 +33,8 @@ void add_max_operations_option(CLI::App& app, std::optional<std::int64_t>& most)
       1, std::numeric_limits<std::int64_t>::max());
 }
 
-void require_effort(const Schedule& schedule, int runs, const std::optional<std::int64_t>& most,
-                    std::string_view fewer) {
+void require_few_operations(const Schedule& schedule, int runs, const std::optional<std::int64_t>& most,
+                            std::string_view fewer) {
   const std::uint64_t operations = executed_operations(schedule);
   const auto limit = static_cast<std::uint64_t>(most.value_or(kUsualMaxOperations));
   if (operations <= limit / static_cast<std::uint64_t>(runs)) return;

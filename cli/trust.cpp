@@ -1,4 +1,4 @@
-#include "cli/standing.hpp"
+#include "cli/trust.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,11 +15,12 @@ namespace tritax::cli {
 
 using nlohmann::ordered_json;
 
-std::vector<std::string> sentences_of(const Judged& judgement, const std::vector<Candidate>& candidates) {
+std::vector<std::string> sentences_of(const Assessment& assessment,
+                                      const std::vector<Candidate>& candidates) {
   std::vector<std::string> sentences;
-  const Standing& standing = judgement.standing;
-  const auto tied = std::count(judgement.tied_with.begin(), judgement.tied_with.end(), 1);
-  const double band = judgement.bands.empty() ? 0 : judgement.bands.front();
+  const Trust& trust = assessment.trust;
+  const auto tied = std::count(assessment.tied_with.begin(), assessment.tied_with.end(), 1);
+  const double band = assessment.bands.empty() ? 0 : assessment.bands.front();
   if (band > 0) {
     const std::string within = fmt::format("the prediction band of {:.0f} %", 100 * band);
     sentences.push_back(
@@ -28,11 +29,11 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
   } else if (tied > 1) {  // bands of ratios to a library
     sentences.push_back(
         fmt::format("The first {} are a tie: they differ by less than the band of such ratios.", tied));
-  } else if (judgement.band > 0) {
+  } else if (assessment.band > 0) {
     sentences.emplace_back(
         "The band of own patterns is unknown, but the band of their ratio to the library is known. Only ties "
         "with the library are marked.");
-  } else if (!judgement.bands.empty()) {
+  } else if (!assessment.bands.empty()) {
     sentences.emplace_back("The prediction band is unknown, so no ties are marked.");
   }
   for (const Candidate& candidate : candidates) {
@@ -43,8 +44,8 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
   std::vector<std::pair<std::string_view, std::vector<std::string_view>>>
       doubted;  // notes and their patterns
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (judgement.doubts[i] == nullptr) continue;
-    const std::string_view note = judgement.doubts[i]->note;
+    if (assessment.doubts[i] == nullptr) continue;
+    const std::string_view note = assessment.doubts[i]->note;
     auto same =
         std::find_if(doubted.begin(), doubted.end(), [&](const auto& one) { return one.first == note; });
     if (same == doubted.end()) same = doubted.insert(same, {note, {}});
@@ -56,20 +57,20 @@ std::vector<std::string> sentences_of(const Judged& judgement, const std::vector
                                     one ? "time" : "times", fmt::join(patterns, ", "), one ? "is" : "are",
                                     one ? "it" : "them", note));
   }
-  sentences.insert(sentences.end(), standing.cautions.begin(), standing.cautions.end());
+  sentences.insert(sentences.end(), trust.cautions.begin(), trust.cautions.end());
   return sentences;
 }
 
-ordered_json json_of(const Standing& standing, double ratio_band, double best_band) {
+ordered_json json_of(const Trust& trust, double ratio_band, double best_band) {
   const auto known = [](double band) { return band > 0 ? ordered_json(band) : ordered_json(); };
   return {{"band", known(best_band)},
           {"ratio_band", known(ratio_band)},
-          {"source", standing.source},
-          {"cautions", standing.cautions}};
+          {"source", trust.source},
+          {"cautions", trust.cautions}};
 }
 
-ordered_json json_of(const Judged& judgement) {
-  return json_of(judgement.standing, judgement.band, judgement.bands.empty() ? 0 : judgement.bands.front());
+ordered_json json_of(const Assessment& assessment) {
+  return json_of(assessment.trust, assessment.band, assessment.bands.empty() ? 0 : assessment.bands.front());
 }
 
 ordered_json json_of(const Spread& spread) {

@@ -1,4 +1,4 @@
-// What would be simulated for longer than anybody waits.
+// Simulations of too many operations are refused.
 #include <gmock/gmock.h>
 
 #include <string>

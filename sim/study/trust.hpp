@@ -48,7 +48,7 @@ struct Band {
   double at(double time_ns) const;  // b; 0: unknown
 };
 
-struct Standing {
+struct Trust {
   Band own;
   Band library;
   Band ratio;                         // own / library
@@ -63,9 +63,8 @@ struct Standing {
 };
 
 // `but`: a set that is left out, so that the other sets can judge it.
-Standing standing_of(const Problem& problem, const Machine& machine,
-                     const std::vector<ComparedSet>& compared = shipped_comparisons(),
-                     std::string_view but = {});
+Trust trust_of(const Problem& problem, const Machine& machine,
+               const std::vector<ComparedSet>& compared = shipped_comparisons(), std::string_view but = {});
 
 // Whether the band cannot separate two times.
 bool is_tie(double a_ns, double b_ns, double band);

@@ -1,5 +1,5 @@
-// What is said of an answer: ties, the band that makes them, and how far seeds change it.
-#include "cli/standing.hpp"
+// Sentences about how far to trust an answer: ties, their band, and the effect of seeds.
+#include "cli/trust.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class Standings : public testing::Test {
+class TrustSentences : public testing::Test {
  protected:
   const Machine machine = find_machine("h200-4");
   const Problem problem = a_problem();
@@ -35,34 +35,34 @@ class Standings : public testing::Test {
   }
 };
 
-TEST_F(Standings, LuckOfTheFirstWidensTheBandAndMakesTies) {
+TEST_F(TrustSentences, SpreadOfTheFirstWidensTheBandAndMakesTies) {
   std::vector<Candidate> candidates = candidates_apart(1);
-  const double band = judged(problem, machine, candidates).band;
+  const double band = assess(problem, machine, candidates).band;
   ASSERT_GT(band, 0);
   candidates = candidates_apart(1.1 * band);
-  const Judged certain = judged(problem, machine, candidates);
+  const Assessment certain = assess(problem, machine, candidates);
   EXPECT_EQ(certain.tied_with, (std::vector<int>{1, 2}));
   candidates[0].spread = {1, {100e3, 100e3 * (1 + 2 * band)}};
-  const Judged judgement = judged(problem, machine, candidates);
-  EXPECT_DOUBLE_EQ(judgement.band, widened(certain.band, candidates[0].spread.relative()));
-  EXPECT_EQ(judgement.tied_with, (std::vector<int>{1, 1}));
-  const std::string said = sentences_of(judgement, candidates)[0];
-  EXPECT_THAT(said, HasSubstr(fmt::format("prediction band of {:.0f} %", 100 * judgement.bands[0])));
+  const Assessment assessment = assess(problem, machine, candidates);
+  EXPECT_DOUBLE_EQ(assessment.band, widened(certain.band, candidates[0].spread.relative()));
+  EXPECT_EQ(assessment.tied_with, (std::vector<int>{1, 1}));
+  const std::string said = sentences_of(assessment, candidates)[0];
+  EXPECT_THAT(said, HasSubstr(fmt::format("prediction band of {:.0f} %", 100 * assessment.bands[0])));
 }
 
-TEST_F(Standings, LuckIsToldWhereItIsMoreThanNoise) {
+TEST_F(TrustSentences, SpreadIsToldWhereItIsMoreThanNoise) {
   std::vector<Candidate> candidates = candidates_apart(0.5);
   candidates[0].spread = {1, {100e3, 100.5e3, 100.2e3}};
   candidates[1].spread = {1, {150e3, 165e3, 152e3}};
-  const Judged judgement = judged(problem, machine, candidates);
+  const Assessment assessment = assess(problem, machine, candidates);
   std::string all;
-  for (const std::string& sentence : sentences_of(judgement, candidates)) all += sentence + '\n';
+  for (const std::string& sentence : sentences_of(assessment, candidates)) all += sentence + '\n';
   EXPECT_THAT(all, HasSubstr("seeds 1 to 3 give 150.0 to 165.0 us"));
   EXPECT_THAT(all, testing::Not(HasSubstr("100.5")));
 }
 
 // The library's gather on four H200, whose links stay full to the end, called by a framework.
-TEST(Luck, ARunSaysHowFarOtherSeedsGo) {
+TEST(SpreadSentence, ARunSaysHowFarOtherSeedsGo) {
   const test::Outcome outcome = test::run_tritax(
       "simulate --pattern library --form eager-slices -M 4096 -N 4096 -K 512 --machine h200-4 --gpus 4");
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

@@ -1,4 +1,4 @@
-#include "cli/subject.hpp"
+#include "cli/run_input.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -41,14 +41,14 @@ std::string given_option(const CLI::App& command, const std::string& group) {
   return "";
 }
 
-void refuse_group(const SubjectOptions& options, const std::string& group, const std::string& reason) {
+void refuse_group(const RunInputOptions& options, const std::string& group, const std::string& reason) {
   const std::string option = given_option(*options.command, group);
   if (!option.empty()) {
     throw UserError(fmt::format("{}: {}", option, reason));
   }
 }
 
-Scenario scenario_of_options(const SubjectOptions& options) {
+Scenario scenario_of_options(const RunInputOptions& options) {
   require_problem(options.problem, options.machine, options.message_bytes);
   Scenario scenario = scenario_of(problem_on(
       options.problem, find_machine_option(options.machine, options.changes), options.message_bytes));
@@ -74,7 +74,7 @@ std::vector<Scenario> chosen_by_id(const std::vector<Scenario>& scenarios, const
   return unique ? begun : std::vector<Scenario>{};
 }
 
-std::vector<Scenario> scenarios_of_file(const SubjectOptions& options) {
+std::vector<Scenario> scenarios_of_file(const RunInputOptions& options) {
   refuse_group(options, kWorkloadGroup,
                fmt::format("the workload comes from '{}'; give a file or sizes", options.file));
   std::vector<Scenario> scenarios = read_scenarios(options.file);
@@ -113,7 +113,7 @@ void keep_pattern(std::vector<Scenario>& scenarios, const std::string& pattern) 
 }
 
 // Replaces machine, pattern and knobs of the scenario by those of the command line.
-Scenario with_overrides(Scenario scenario, const SubjectOptions& options) {
+Scenario with_overrides(Scenario scenario, const RunInputOptions& options) {
   if (!options.machine.empty()) {
     scenario.machine = options.machine;
   }
@@ -183,7 +183,7 @@ Rebuild rebuild_of(const Scenario& scenario) {
 
 }  // namespace
 
-void add_subject_options(CLI::App& command, const Workload& workload, SubjectOptions& options) {
+void add_run_input_options(CLI::App& command, const Workload& workload, RunInputOptions& options) {
   options.command = &command;
   command.add_option("FILE", options.file,
                      "Scenario file (TOML) or schedule (JSON); or give --pattern and sizes");
@@ -206,7 +206,7 @@ void require_no_id(const std::string& id) {
 namespace {
 
 // Sources of options without axes.
-std::vector<Source> sources_of_point(const SubjectOptions& options) {
+std::vector<Source> sources_of_point(const RunInputOptions& options) {
   std::vector<Source> sources;
   if (options.file.empty()) {
     const Workload& workload = *options.problem.workload;
@@ -255,9 +255,9 @@ std::vector<Source> sources_of_point(const SubjectOptions& options) {
 
 }  // namespace
 
-std::vector<Source> sources_of(const SubjectOptions& options) {
+std::vector<Source> sources_of(const RunInputOptions& options) {
   std::vector<Source> sources;
-  for (const SubjectOptions& point : points_of(options)) {
+  for (const RunInputOptions& point : points_of(options)) {
     const std::string place = options.axes.empty() ? "" : describe_point(point) + ": ";
     std::vector<Source> more = with_place(place, [&] { return sources_of_point(point); });
     std::move(more.begin(), more.end(), std::back_inserter(sources));
@@ -265,7 +265,7 @@ std::vector<Source> sources_of(const SubjectOptions& options) {
   return sources;
 }
 
-Source single_source(const SubjectOptions& options) {
+Source single_source(const RunInputOptions& options) {
   require_no_axes(options, options.command->get_name());
   std::vector<Source> sources = sources_of(options);
   if (sources.size() == 1) {
@@ -292,38 +292,38 @@ Machine machine_of(const Source& source) {
 }
 
 namespace {
-Subject load_scenario(const Scenario& unresolved, Machine machine) {
-  Subject subject;
-  subject.machine = std::move(machine);
-  const Scenario scenario = resolved(unresolved, subject.machine);
-  subject.id = scenario.id;
-  subject.place = place_of(scenario);
-  subject.schedule = build_scenario(scenario, subject.machine);
-  subject.title = describe_scenario(scenario, subject.machine);
-  subject.rebuild = rebuild_of(scenario);
-  subject.scenario = scenario;
-  return subject;
+RunInput load_scenario(const Scenario& unresolved, Machine machine) {
+  RunInput run_input;
+  run_input.machine = std::move(machine);
+  const Scenario scenario = resolved(unresolved, run_input.machine);
+  run_input.id = scenario.id;
+  run_input.place = place_of(scenario);
+  run_input.schedule = build_scenario(scenario, run_input.machine);
+  run_input.title = describe_scenario(scenario, run_input.machine);
+  run_input.rebuild = rebuild_of(scenario);
+  run_input.scenario = scenario;
+  return run_input;
 }
 
 // Reads the file first: with a missing or damaged file, a message about a missing machine does not help.
-Subject load_schedule(const Source& source, bool require_sound_file) {
-  Subject subject;
-  subject.file = source.schedule_file;
-  subject.place = source.schedule_file + ": ";
-  subject.schedule = read_schedule(source.schedule_file);
-  subject.machine = machine_of(source);
-  subject.id = subject.schedule.name;
-  subject.title = printable(fmt::format("{}: schedule '{}' of {} GPUs on {}", source.schedule_file,
-                                        subject.id, subject.schedule.ranks, subject.machine.title()));
+RunInput load_schedule(const Source& source, bool require_sound_file) {
+  RunInput run_input;
+  run_input.file = source.schedule_file;
+  run_input.place = source.schedule_file + ": ";
+  run_input.schedule = read_schedule(source.schedule_file);
+  run_input.machine = machine_of(source);
+  run_input.id = run_input.schedule.name;
+  run_input.title = printable(fmt::format("{}: schedule '{}' of {} GPUs on {}", source.schedule_file,
+                                          run_input.id, run_input.schedule.ranks, run_input.machine.title()));
   if (require_sound_file) {
-    require_sound(check_schedule(subject.schedule), source.schedule_file);
-    require_sound(check_schedule_on(subject.schedule, subject.machine), source.schedule_file);
+    require_sound(check_schedule(run_input.schedule), source.schedule_file);
+    require_sound(check_schedule_on(run_input.schedule, run_input.machine), source.schedule_file);
   }
-  return subject;
+  return run_input;
 }
 }  // namespace
 
-Subject load_subject(const Source& source, bool require_sound_file) {
+RunInput load_run_input(const Source& source, bool require_sound_file) {
   return source.scenario ? load_scenario(*source.scenario, machine_of(source))
                          : load_schedule(source, require_sound_file);
 }

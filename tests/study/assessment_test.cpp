@@ -1,4 +1,4 @@
-#include "sim/study/judged.hpp"
+#include "sim/study/assessment.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Subject of a command: scenarios of a file, a schedule file, or a pattern with sizes from the command line.
+// RunInput of a command: scenarios of a file, a schedule file, or a pattern with sizes from the command line.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 namespace tritax::cli {
 
 // The problem of the command line counts only without a file.
-struct SubjectOptions : Asked {
+struct RunInputOptions : Asked {
   std::string file;  // SCENARIO.toml or SCHEDULE.json; "" when a pattern is given
   std::string id;    // id of a scenario in the file, with or without "/PATTERN"; "": all
   bool sustained = false;
@@ -24,7 +24,7 @@ struct SubjectOptions : Asked {
 };
 
 // FILE, --id, --machine, --set, --scale, --pattern, and the fields and knobs of the workload.
-void add_subject_options(CLI::App& command, const Workload& workload, SubjectOptions& options);
+void add_run_input_options(CLI::App& command, const Workload& workload, RunInputOptions& options);
 
 // --sustained: clocks that hold after long load.
 void add_sustained_option(CLI::App& command, bool& sustained);
@@ -43,16 +43,16 @@ struct Source {
 // All sources that the options name; nothing is built yet. These are the scenarios of the file, or the
 // scenario of --id, for every combination of option values. Throws UserError for contradicting options,
 // unknown ids (nearest offered) and unreadable files.
-std::vector<Source> sources_of(const SubjectOptions& options);
+std::vector<Source> sources_of(const RunInputOptions& options);
 
 // Throws UserError for an `--id` without a scenario file.
 void require_no_id(const std::string& id);
 
 // The same, but exactly one source. Throws UserError that lists the ids when there are several.
-Source single_source(const SubjectOptions& options);
+Source single_source(const RunInputOptions& options);
 
 // A schedule and the machine that it runs on.
-struct Subject {
+struct RunInput {
   std::string id;     // of the scenario, or the name of the schedule
   std::string title;  // one line for people
   std::string file;   // file of a schedule; "" for a scenario
@@ -65,7 +65,7 @@ struct Subject {
 
 // Builds the schedule of a scenario, or reads a schedule file. Throws UserError; with `require_sound` also
 // for findings of the checker in a schedule file.
-Subject load_subject(const Source& source, bool require_sound = true);
+RunInput load_run_input(const Source& source, bool require_sound = true);
 
 // Throws UserError when the source has no machine.
 Machine machine_of(const Source& source);

@@ -1,4 +1,4 @@
-#include "sim/study/judged.hpp"
+#include "sim/study/assessment.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -9,43 +9,43 @@
 
 namespace tritax {
 
-Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates,
-              const std::vector<ComparedSet>& compared) {
-  Judged judgement;
-  const Standing& standing = judgement.standing = standing_of(problem, machine, compared);
-  const auto with_luck = [](double band, double luck) { return band > 0 ? widened(band, luck) : 0; };
+Assessment assess(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates,
+                  const std::vector<ComparedSet>& compared) {
+  Assessment assessment;
+  const Trust& trust = assessment.trust = trust_of(problem, machine, compared);
+  const auto with_spread = [](double band, double spread) { return band > 0 ? widened(band, spread) : 0; };
   std::vector<double> times_ns;
   // Only the winner and the baseline have spreads.
-  double luck = 0;
+  double spread = 0;
   for (const Candidate& one : candidates) {
     times_ns.push_back(one.time_ns);
-    luck = std::max(luck, one.spread.relative());
-    judgement.doubts.push_back(doubt_of(problem, one.pattern->name, machine));
-    judgement.bands.push_back(with_luck(standing.of(*one.pattern, one.time_ns), one.spread.relative()));
+    spread = std::max(spread, one.spread.relative());
+    assessment.doubts.push_back(doubt_of(problem, one.pattern->name, machine));
+    assessment.bands.push_back(with_spread(trust.of(*one.pattern, one.time_ns), one.spread.relative()));
   }
   const auto between = [&](const Candidate& a, const Candidate& b) {
-    return with_luck(standing.between(*a.pattern, a.time_ns, *b.pattern, b.time_ns), luck);
+    return with_spread(trust.between(*a.pattern, a.time_ns, *b.pattern, b.time_ns), spread);
   };
-  judgement.tied_with = ranks_with_ties(
+  assessment.tied_with = ranks_with_ties(
       times_ns, [&](std::size_t i, std::size_t j) { return between(candidates[i], candidates[j]); });
   const Rivals rivals = rivals_of(candidates, *problem.workload);
-  if (rivals.own != nullptr && rivals.there != nullptr) judgement.band = between(*rivals.own, *rivals.there);
-  return judgement;
+  if (rivals.own != nullptr && rivals.there != nullptr) assessment.band = between(*rivals.own, *rivals.there);
+  return assessment;
 }
 
 namespace {
 
 // The contest of an own pattern and a library among the candidates.
 Contest contest_of(const Candidate& own, const Candidate& there, const std::vector<Candidate>& candidates,
-                   const Judged& judgement) {
+                   const Assessment& assessment) {
   const auto doubted = [&](const Candidate& one) {
-    return judgement.doubts[static_cast<std::size_t>(&one - candidates.data())] != nullptr;
+    return assessment.doubts[static_cast<std::size_t>(&one - candidates.data())] != nullptr;
   };
   Contest contest;
   contest.own_ns = own.time_ns;
   contest.there_ns = there.time_ns;
-  contest.band = judgement.band;
-  contest.compared = judgement.standing.cautions.empty();
+  contest.band = assessment.band;
+  contest.compared = assessment.trust.cautions.empty();
   contest.own_doubted = doubted(own);
   contest.library_doubted = doubted(there);
   contest.searched = own.searched;
@@ -55,11 +55,11 @@ Contest contest_of(const Candidate& own, const Candidate& there, const std::vect
 }  // namespace
 
 Answered verdict_of(const Problem& problem, const std::vector<Candidate>& candidates,
-                    const Judged& judgement) {
+                    const Assessment& assessment) {
   const Workload& workload = *problem.workload;
   const Rivals rivals = rivals_of(candidates, workload);
   if (rivals.own == nullptr || rivals.there == nullptr) return {};
-  const Contest contest = contest_of(*rivals.own, *rivals.there, candidates, judgement);
+  const Contest contest = contest_of(*rivals.own, *rivals.there, candidates, assessment);
   return {verdict_on(contest), verdict_sentence(rivals, workload, contest)};
 }
 
@@ -90,12 +90,12 @@ Answered verdict_beside_library(const Problem& problem, const Machine& machine, 
   if (there.time_ns < own.time_ns) std::swap(own, there);
   Rivals rivals = rivals_of(both, workload);
   rivals.chosen = true;
-  const Contest contest = contest_of(*rivals.own, *rivals.there, both, judged(problem, machine, both));
+  const Contest contest = contest_of(*rivals.own, *rivals.there, both, assess(problem, machine, both));
   return {verdict_on(contest), verdict_sentence(rivals, workload, contest)};
 }
 
 std::vector<ClassVerdict> class_verdicts(const Problem& problem, const std::vector<Candidate>& candidates,
-                                         const Judged& judgement) {
+                                         const Assessment& assessment) {
   const Rivals rivals = rivals_of(candidates, *problem.workload);
   std::vector<ClassVerdict> verdicts;
   if (rivals.there == nullptr || !rivals.there->pattern->vendor) return verdicts;
@@ -110,7 +110,7 @@ std::vector<ClassVerdict> class_verdicts(const Problem& problem, const std::vect
       }
     }
     if (fastest == nullptr) continue;
-    Contest contest = contest_of(*fastest, *rivals.there, candidates, judgement);
+    Contest contest = contest_of(*fastest, *rivals.there, candidates, assessment);
     contest.own_ns = best.time.time_ns;
     contest.compared = contest.searched = false;
     best.verdict = verdict_on(contest);

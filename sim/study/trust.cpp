@@ -1,4 +1,4 @@
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -108,7 +108,7 @@ std::string similar_text(const std::vector<const ComparedSet*>& similar, const P
 }
 
 // Nothing if bands exist for the times of all kinds of patterns.
-std::string caution_of(const Standing& standing, const std::vector<const ComparedSet*>& similar,
+std::string caution_of(const Trust& trust, const std::vector<const ComparedSet*>& similar,
                        const Problem& problem, const Machine& machine) {
   const auto has = [&](Compared kind) {
     const auto patterns = problem.workload->patterns;
@@ -116,10 +116,10 @@ std::string caution_of(const Standing& standing, const std::vector<const Compare
                        [&](const Pattern& one) { return compared_of(one) == kind; });
   };
   const bool both = has(Compared::own) && has(Compared::library);
-  if (both && standing.ratio.known()) return "";
+  if (both && trust.ratio.known()) return "";
   std::vector<Compared> missing;
-  if (has(Compared::own) && !standing.own.known()) missing.push_back(Compared::own);
-  if (has(Compared::library) && !standing.library.known()) missing.push_back(Compared::library);
+  if (has(Compared::own) && !trust.own.known()) missing.push_back(Compared::own);
+  if (has(Compared::library) && !trust.library.known()) missing.push_back(Compared::library);
   if (missing.empty()) return "";
   const std::string_view of = !both || missing.size() == 2       ? ""
                               : missing.front() == Compared::own ? "'s own kernels"
@@ -142,40 +142,40 @@ double Band::at(double time_ns) const {
   return std::hypot(off, std::sqrt(2.0 / sets) * kHostsDifferNs / time_ns);
 }
 
-double Standing::of(const Pattern& pattern, double time_ns) const {
+double Trust::of(const Pattern& pattern, double time_ns) const {
   return (compared_of(pattern) == Compared::library ? library : own).at(time_ns);
 }
 
-double Standing::between(const Pattern& a, double a_ns, const Pattern& b, double b_ns) const {
+double Trust::between(const Pattern& a, double a_ns, const Pattern& b, double b_ns) const {
   const double shorter_ns = std::min(a_ns, b_ns);
   if (compared_of(a) == compared_of(b)) return of(a, shorter_ns);
   if (ratio.known()) return ratio.at(shorter_ns);
   return own.known() && library.known() ? std::hypot(of(a, a_ns), of(b, b_ns)) : 0;
 }
 
-Standing standing_of(const Problem& problem, const Machine& machine, const std::vector<ComparedSet>& compared,
-                     std::string_view but) {
+Trust trust_of(const Problem& problem, const Machine& machine, const std::vector<ComparedSet>& compared,
+               std::string_view but) {
   std::vector<const ComparedSet*> similar;
   for (const ComparedSet& set : compared) {
     if (set.workload == problem.workload->name && set.set != but) similar.push_back(&set);
   }
-  Standing standing;
+  Trust trust;
   std::vector<std::string> sources;
-  for (const auto& [of, band] : {std::pair{Compared::own, &standing.own},
-                                 {Compared::library, &standing.library},
-                                 {Compared::own_over_library, &standing.ratio}}) {
+  for (const auto& [of, band] : {std::pair{Compared::own, &trust.own},
+                                 {Compared::library, &trust.library},
+                                 {Compared::own_over_library, &trust.ratio}}) {
     const Pool pool = comparable(similar, of, problem, machine);
     *band = pool.band();
     if (band->known()) sources.push_back(pool.text(of));
   }
-  standing.source = fmt::format("{}", fmt::join(sources, "; "));
-  std::string caution = caution_of(standing, similar, problem, machine);
-  if (!caution.empty()) standing.cautions.push_back(std::move(caution));
+  trust.source = fmt::format("{}", fmt::join(sources, "; "));
+  std::string caution = caution_of(trust, similar, problem, machine);
+  if (!caution.empty()) trust.cautions.push_back(std::move(caution));
   if (differs_from_a_node(machine) && !sources.empty()) {
-    standing.cautions.push_back(fmt::format("The band was measured on {} without the changes.",
-                                            machine.base.empty() ? machine.name : machine.base));
+    trust.cautions.push_back(fmt::format("The band was measured on {} without the changes.",
+                                         machine.base.empty() ? machine.name : machine.base));
   }
-  return standing;
+  return trust;
 }
 
 bool is_tie(double a_ns, double b_ns, double band) {

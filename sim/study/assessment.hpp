@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "sim/study/advise.hpp"
-#include "sim/study/standing.hpp"
+#include "sim/study/trust.hpp"
 #include "sim/study/verdict.hpp"
 
 namespace tritax {
 
-// The judgement of an answer.
-struct Judged {
-  Standing standing;
+// The assessment of an answer.
+struct Assessment {
+  Trust trust;
   double band = 0;                   // of the ratio of the rivals (why.hpp), spread included; 0: unknown
   std::vector<double> bands;         // by candidate: of its time, spread included; 0: unknown
   std::vector<int> tied_with;        // by candidate: first rank that no band separates from it
@@ -21,8 +21,8 @@ struct Judged {
 };
 
 // Judges candidates, best first.
-Judged judged(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates,
-              const std::vector<ComparedSet>& compared = shipped_comparisons());
+Assessment assess(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates,
+                  const std::vector<ComparedSet>& compared = shipped_comparisons());
 
 // The verdict on the rivals among candidates (verdict.hpp, why.hpp), and its sentence. `alone` and "" if
 // there are no two to compare.
@@ -31,7 +31,7 @@ struct Answered {
   std::string sentence;
 };
 Answered verdict_of(const Problem& problem, const std::vector<Candidate>& candidates,
-                    const Judged& judgement);
+                    const Assessment& assessment);
 
 // The verdict on one own pattern, which takes `time_ns` with knobs that were not searched, against the
 // library of its workload in the same launch mode. `alone` and "" if the pattern is a library, or if there is
@@ -49,6 +49,6 @@ struct ClassVerdict {
   Verdict verdict = Verdict::alone;
 };
 std::vector<ClassVerdict> class_verdicts(const Problem& problem, const std::vector<Candidate>& candidates,
-                                         const Judged& judgement);
+                                         const Assessment& assessment);
 
 }  // namespace tritax

@@ -25,8 +25,8 @@ void add_max_operations_option(CLI::App& app, std::optional<std::int64_t>& most)
 // Throws UserError with the number of operations (model/schedule/operations.hpp) if `runs` runs of the
 // schedule have more than `most`, or than the usual limit without `most`. `fewer`: other ways to reduce the
 // number.
-void require_effort(const Schedule& schedule, int runs, const std::optional<std::int64_t>& most,
-                    std::string_view fewer);
+void require_few_operations(const Schedule& schedule, int runs, const std::optional<std::int64_t>& most,
+                            std::string_view fewer);
 
 // Advances a progress bar by the operations of the simulations that it observes, on any thread.
 class ProgressOfOperations final : public SimulationObserver {
