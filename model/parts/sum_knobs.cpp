@@ -53,7 +53,7 @@ constexpr std::array<Spec, 6> kSumKnobs{{
          "or have its loads in flight at once, or one after the other (in-turn)",
      .kind = ValueKind::name,
      .names = kServesPeersNames,
-     .unrecorded = static_cast<std::int64_t>(ServesPeers::in_turn),
+     .value_if_column_missing = static_cast<std::int64_t>(ServesPeers::in_turn),
      .shown = "peers {}",
      .not_shown = 0},
 }};
