@@ -113,7 +113,7 @@ struct alignas(64) WorkgroupHead {
   std::uint32_t next_waiter = kNobody;
   std::uint32_t store_op = 0;
   std::int16_t store_rank = 0;  // target of the store
-  bool store_crowds = false;    // the store counts in copies_on_link_
+  bool store_crowds = false;    // the store counts among the copies on its links (Crowds)
   KernelProfile profile = KernelProfile::interpreter;
   std::int16_t rank = 0;             // rank of the workgroup
   std::int16_t die = 0;              // die of the compute unit
@@ -123,8 +123,8 @@ struct alignas(64) WorkgroupHead {
   double op_start_ns = 0;
   double op_alone_ns = 0;  // duration of the running activity without contention
 };
-// Fields behind the head are set by send() or by an operation before they are read: a new workgroup does not
-// reset them.
+// Fields behind the head are set by Dispatch::send() or by an operation before they are read: a new workgroup
+// does not reset them.
 struct WorkgroupState : WorkgroupHead {
   Path path;
 
