@@ -72,7 +72,7 @@ void Executor::Impl::on_every_rank(const std::function<void(int)>& work) {
   for (int r = 0; r < schedule_.ranks; ++r) {
     threads.emplace_back([&, r] {
       try {
-        TRITAX_GPU_CHECK(hipSetDevice(r));
+        TRITAX_GPU_CHECK(hipSetDevice(device_of(r)));
         work(r);
       } catch (...) {
         errors[static_cast<std::size_t>(r)] = std::current_exception();
@@ -318,7 +318,7 @@ std::vector<StampedOp> Executor::Impl::stamps() {
   std::vector<Raw> raw;
   for (int r = 0; r < schedule_.ranks; ++r) {
     const Rank& rank = ranks_[static_cast<std::size_t>(r)];
-    TRITAX_GPU_CHECK(hipSetDevice(r));
+    TRITAX_GPU_CHECK(hipSetDevice(device_of(r)));
     const std::vector<OpStamp> stamps = download<OpStamp>(rank.stamps);
     const std::vector<std::uint32_t> units = download<std::uint32_t>(rank.compute_units);
     const auto offset = static_cast<unsigned long long>(rank.clock_offset);

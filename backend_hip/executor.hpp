@@ -42,6 +42,7 @@ struct ExecutorOptions {
   double spin_limit_s = 2.0;   // limit of a wait; a longer wait ends the run
   bool stamps = false;         // record begin and end of every operation
   double pace_gb_per_s = 0;    // limit for all workgroups of a matmul kernel together, to peers; 0: none
+  bool share_gpus = false;     // ranks share the GPUs that there are; results count then, times do not
   double flush_bytes = 256e6;  // written on every GPU before a run, to empty the caches; 0: nothing
 };
 
@@ -65,8 +66,8 @@ struct StampedOp {
 
 class Executor {
  public:
-  // Throws UserError: no GPU, fewer GPUs than ranks, no peer access, not enough memory, a tile, dtype or
-  // resource that the device lacks, or a persistent kernel that cannot be resident at once.
+  // Throws UserError: no GPU, fewer GPUs than ranks (unless they share), no peer access, not enough memory, a
+  // tile, dtype or resource that the device lacks, or a persistent kernel that cannot be resident at once.
   Executor(const Schedule& schedule, const ExecutorOptions& options);
   ~Executor();
   Executor(const Executor&) = delete;

@@ -89,6 +89,7 @@ class Executor::Impl {
   };
 
   void require_gpus() const;
+  int device_of(int rank) const { return rank % device_count_; }
   void enable_peers() const;
   void prepare_rank(int r, const std::vector<std::uint64_t>& bases, const hipDeviceProp_t& properties);
   Launch prepare_launch(std::size_t k, const LoweredKernel& lowered, const Rank& rank,
@@ -117,6 +118,7 @@ class Executor::Impl {
 
   const Schedule& schedule_;
   ExecutorOptions options_;
+  int device_count_ = 1;  // devices of the ranks
   std::vector<TileKernel> kernels_;
   DeviceTraits traits_;
   HeapLayout heap_;

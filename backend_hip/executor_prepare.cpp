@@ -68,6 +68,7 @@ std::int64_t most_shared_bytes(const hipDeviceProp_t& properties) {
 Executor::Impl::Impl(const Schedule& schedule, const ExecutorOptions& options)
     : schedule_(schedule), options_(options), kernels_(all_tile_kernels()), barrier_(schedule.ranks) {
   require_gpus();
+  device_count_ = std::min(schedule_.ranks, static_cast<int>(list_gpus().size()));
   hipDeviceProp_t properties{};
   TRITAX_GPU_CHECK(hipGetDeviceProperties(&properties, 0));
   traits_ = traits_of(properties, kernels_);
@@ -76,7 +77,8 @@ Executor::Impl::Impl(const Schedule& schedule, const ExecutorOptions& options)
   enable_peers();
   std::vector<std::uint64_t> bases;
   for (int r = 0; r < schedule_.ranks; ++r) {
-    ranks_[static_cast<std::size_t>(r)].heap = DeviceMemory(r, std::max<std::size_t>(heap_.bytes, 1024));
+    ranks_[static_cast<std::size_t>(r)].heap =
+        DeviceMemory(device_of(r), std::max<std::size_t>(heap_.bytes, 1024));
     bases.push_back(reinterpret_cast<std::uint64_t>(ranks_[static_cast<std::size_t>(r)].heap.get()));
   }
   for (int r = 0; r < schedule_.ranks; ++r) prepare_rank(r, bases, properties);
@@ -86,7 +88,7 @@ Executor::Impl::Impl(const Schedule& schedule, const ExecutorOptions& options)
 
 Executor::Impl::~Impl() {
   for (std::size_t r = 0; r < ranks_.size(); ++r) {
-    static_cast<void>(hipSetDevice(static_cast<int>(r)));
+    static_cast<void>(hipSetDevice(device_of(static_cast<int>(r))));
     for (auto& [number, stream] : ranks_[r].streams) static_cast<void>(hipStreamDestroy(stream));
     for (auto& [number, event] : ranks_[r].events) static_cast<void>(hipEventDestroy(event));
     for (auto& [number, graph] : ranks_[r].graphs) static_cast<void>(hipGraphExecDestroy(graph));
@@ -96,7 +98,7 @@ Executor::Impl::~Impl() {
 void Executor::Impl::require_gpus() const {
   const std::size_t count = list_gpus().size();
   if (count == 0) throw UserError("no GPU: the runtime finds no device on this machine");
-  if (count < static_cast<std::size_t>(schedule_.ranks)) {
+  if (!options_.share_gpus && count < static_cast<std::size_t>(schedule_.ranks)) {
     throw UserError(fmt::format("schedule '{}' needs {} GPUs; this machine has {}", schedule_.name,
                                 schedule_.ranks, count));
   }
@@ -107,9 +109,9 @@ void Executor::Impl::require_gpus() const {
 }
 
 void Executor::Impl::enable_peers() const {
-  for (int from = 0; from < schedule_.ranks; ++from) {
+  for (int from = 0; from < device_count_; ++from) {
     TRITAX_GPU_CHECK(hipSetDevice(from));
-    for (int to = 0; to < schedule_.ranks; ++to) {
+    for (int to = 0; to < device_count_; ++to) {
       if (from == to) continue;
       int possible = 0;
       TRITAX_GPU_CHECK(hipDeviceCanAccessPeer(&possible, from, to));
@@ -128,14 +130,14 @@ void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases
                                   const hipDeviceProp_t& properties) {
   Rank& rank = ranks_[static_cast<std::size_t>(r)];
   const RankProgram program = lower(schedule_, heap_, traits_, r, bases);
-  TRITAX_GPU_CHECK(hipSetDevice(r));
+  TRITAX_GPU_CHECK(hipSetDevice(device_of(r)));
   std::vector<TensorMap> maps;
   for (const TensorMapSpec& spec : program.tensor_maps) maps.push_back(encode_tensor_map(spec));
-  rank.ops = upload(r, program.ops);
-  rank.workgroups = upload(r, program.workgroups);
-  rank.items = upload(r, program.items);
-  rank.tensor_maps = upload(r, maps);
-  rank.probes = upload(r, program.probes);
+  rank.ops = upload(device_of(r), program.ops);
+  rank.workgroups = upload(device_of(r), program.workgroups);
+  rank.items = upload(device_of(r), program.items);
+  rank.tensor_maps = upload(device_of(r), maps);
+  rank.probes = upload(device_of(r), program.probes);
   for (std::size_t i = 0; i < schedule_.sparse.size(); ++i) {
     const auto put = [&](std::size_t offset, const std::vector<std::int32_t>& numbers) {
       if (numbers.empty()) return;
@@ -145,16 +147,17 @@ void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases
     put(heap_.sparse[i].offsets, schedule_.sparse[i]->offsets);
     put(heap_.sparse[i].columns, schedule_.sparse[i]->columns);
   }
-  rank.spans = DeviceMemory(r, spans_bytes());
+  rank.spans = DeviceMemory(device_of(r), spans_bytes());
   if (options_.stamps) {
     const std::size_t stamps = schedule_.ops.size() + item_total(schedule_);
-    rank.stamps = DeviceMemory(r, stamps * sizeof(OpStamp) + 1);
-    rank.item_workgroups = DeviceMemory(r, program.items.size() * sizeof(std::uint32_t) + 1);
+    rank.stamps = DeviceMemory(device_of(r), stamps * sizeof(OpStamp) + 1);
+    rank.item_workgroups = DeviceMemory(device_of(r), program.items.size() * sizeof(std::uint32_t) + 1);
     TRITAX_GPU_CHECK(hipMemset(rank.item_workgroups.get(), 0, rank.item_workgroups.bytes()));
-    rank.compute_units = DeviceMemory(r, program.workgroups.size() * sizeof(std::uint32_t) + 1);
+    rank.compute_units = DeviceMemory(device_of(r), program.workgroups.size() * sizeof(std::uint32_t) + 1);
     TRITAX_GPU_CHECK(hipMemset(rank.compute_units.get(), 0, rank.compute_units.bytes()));
   }
-  if (options_.flush_bytes > 0) rank.flush = DeviceMemory(r, static_cast<std::size_t>(options_.flush_bytes));
+  if (options_.flush_bytes > 0)
+    rank.flush = DeviceMemory(device_of(r), static_cast<std::size_t>(options_.flush_bytes));
   rank.launches.resize(schedule_.kernels.size());
   for (std::size_t k = 0; k < schedule_.kernels.size(); ++k) {
     if (schedule_.kernels[k].rank != r || schedule_.kernels[k].workgroups.empty()) continue;
@@ -300,15 +303,15 @@ void Executor::Impl::align_clocks() {
   for (int r = 1; r < schedule_.ranks; ++r) {
     const DeviceMemory own = upload(0, std::vector<ClockMail>(1));
     const DeviceMemory best = upload(0, std::vector<ClockReading>(1));
-    const DeviceMemory peer = upload(r, std::vector<ClockMail>(1));
+    const DeviceMemory peer = upload(device_of(r), std::vector<ClockMail>(1));
     Rank& rank = ranks_[static_cast<std::size_t>(r)];
-    TRITAX_GPU_CHECK(hipSetDevice(r));
+    TRITAX_GPU_CHECK(hipSetDevice(device_of(r)));
     launch_clock_answer(peer.as<ClockMail>(), own.as<ClockMail>(), kRounds, limit, rank.streams.at(0));
     TRITAX_GPU_CHECK(hipSetDevice(0));
     launch_clock_ask(own.as<ClockMail>(), peer.as<ClockMail>(), best.as<ClockReading>(), kRounds, limit,
                      ranks_[0].streams.at(0));
     TRITAX_GPU_CHECK(hipStreamSynchronize(ranks_[0].streams.at(0)));
-    TRITAX_GPU_CHECK(hipSetDevice(r));
+    TRITAX_GPU_CHECK(hipSetDevice(device_of(r)));
     TRITAX_GPU_CHECK(hipStreamSynchronize(rank.streams.at(0)));
     ClockReading reading;
     TRITAX_GPU_CHECK(hipMemcpy(&reading, best.get(), sizeof(reading), hipMemcpyDeviceToHost));
@@ -352,6 +355,9 @@ void Executor::Impl::collect_notes() {
     }
   }
   notes_.assign(larger.begin(), larger.end());
+  if (device_count_ < schedule_.ranks)
+    notes_.push_back(fmt::format("{} ranks share {} GPU{}: the times mean nothing", schedule_.ranks,
+                                 device_count_, device_count_ == 1 ? "" : "s"));
   if (reserved) notes_.push_back("compute units are not reserved: the hardware places the workgroups");
   if (modelled)
     notes_.push_back(

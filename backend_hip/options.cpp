@@ -92,6 +92,10 @@ void add_check_options(CLI::App& command, RunOptions& run) {
   CLI::Option* const check =
       command.add_flag("--check", run.check, "Compare with an fp64 reference on fresh random data");
   add_checks(command, run)->needs(check);
+  command
+      .add_flag("--share-gpus", run.executor.share_gpus,
+                "Ranks share the GPUs that there are: the result is checked, the times mean nothing")
+      ->needs(check);
 }
 
 void add_library_options(CLI::App& command, MeasureOptions& options, RunOptions& run) {
