@@ -67,6 +67,43 @@ TEST(Lowering, AKernelThatIsLaunchedTwiceHasNoLoneSignals) {
   EXPECT_FALSE(has(program.ops[0], kAlone));
 }
 
+void add_group_of_waits(OneKernel& test) {
+  test.builder.together([&] {
+    for (std::int32_t i = 0; i < 3; ++i)
+      test.builder.wait(test.flag, i, 1, Scope::system, LockProtocol::load_store);
+  });
+}
+
+TEST(Lowering, AKernelWithoutMatrixCoresCarriesOutAGroupAtOnce) {
+  OneKernel test;
+  Kernel plain;
+  plain.name = "plain";
+  plain.resources.threads = 256;
+  const std::int32_t kernel = test.builder.kernel(std::move(plain));
+  test.builder.workgroup(kernel);
+  test.builder.launch(0, kernel);
+  add_group_of_waits(test);
+  test.builder.copy(test.c, {128, 0, 128, 128}, 0, test.a, 0, 0, 0);
+  test.builder.together([&] {
+    test.builder.load(test.a, {0, 0, 16, 128}, 0);
+    test.builder.reduce(test.c, {128, 0, 16, 128}, 0);  // what it has just copied
+  });
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  ASSERT_EQ(program.ops.size(), 6U);
+  EXPECT_EQ(program.ops[0].together, 2);
+  EXPECT_EQ(program.ops[3].together, 0);
+  EXPECT_EQ(program.ops[4].together, 1);
+  EXPECT_TRUE(has(program.ops[4], kJoin))
+      << "all waves meet before the first of a group whose second needs it";
+}
+
+TEST(Lowering, AKernelWithMatrixCoresRunsAGroupOneOperationAfterTheOther) {
+  OneKernel test;
+  add_group_of_waits(test);
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  for (const DeviceOp& op : program.ops) EXPECT_EQ(op.together, 0);
+}
+
 // A workgroup whose two items compute tile 0 and load `loaded`; then it stores a tile of its own.
 RankProgram two_items(Rect loaded) {
   OneKernel test;

@@ -72,6 +72,11 @@ TEST(CheckOptions, CountRunsOnlyWhereTheyAreChecked) {
     EXPECT_NE(std::string(error.what()).find("--checks requires --check"), std::string::npos) << error.what();
   }
 
+  RunCommand shared(true);
+  EXPECT_THROW(shared.app.parse("--share-gpus"), CLI::RequiresError);  // only results count on shared GPUs
+  shared.app.parse("--check --share-gpus");
+  EXPECT_TRUE(shared.run.executor.share_gpus);
+
   RunCommand without(false);
   EXPECT_THROW(without.app.parse("--checks 5"), CLI::ParseError);
 }
