@@ -169,8 +169,9 @@ void Lowering::join_groups(std::size_t first_lowered, const Workgroup& program) 
     if (end == i + 1 || !(waits || ops[i].kind == OpKind::signal)) continue;
     DeviceOp& first = program_.ops[first_lowered + i];
     first.together = static_cast<std::int32_t>(end - i - 1);
-    for (std::size_t other = i + 1; other < end; ++other)
-      first.bits |= program_.ops[first_lowered + other].bits & kJoin;
+    for (std::size_t other = i + 1; other < end; ++other) {
+      if ((program_.ops[first_lowered + other].bits & kJoin) != 0) first.bits |= kJoin;
+    }
   }
 }
 

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "model/core/error.hpp"
+#include "model/workloads/gemm_beside_all_gather/patterns.hpp"
 #include "model/workloads/gemm_beside_all_gather/workload.hpp"
 #include "sim/simulate.hpp"
 #include "tests/workloads/partial_sums.hpp"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/core/error.hpp"
+#include "model/parts/shared_gemm.hpp"
 #include "model/schedule/check.hpp"
 #include "model/select/select_by_grid_model.hpp"
 #include "model/workloads/gemm/workload.hpp"
