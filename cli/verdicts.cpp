@@ -14,10 +14,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-std::string share(std::size_t part, std::size_t all) {
-  return all == 0 ? "-" : fmt::format("{:.0f}", 100.0 * static_cast<double>(part) / static_cast<double>(all));
-}
-
 Table family_table(const std::vector<JudgedQuestion>& verdicts, const std::string& family) {
   std::vector<JudgedQuestion> its;
   std::copy_if(verdicts.begin(), verdicts.end(), std::back_inserter(its),
@@ -29,24 +25,6 @@ Table score_table(const std::vector<JudgedQuestion>& verdicts) {
   std::vector<Score> scores = scores_by_family(verdicts);
   scores.push_back(score_of("all", verdicts));
   return table_of(score_fields(), scores, shown::kText);
-}
-
-std::string sentence_of(const Score& score) {
-  return fmt::format(
-             "{} questions, which of two ways is faster: {} right, {} tie, {} wrong, {} without a "
-             "prediction.\n"
-             "Where the published times differ by more than {:.0f} %: {} % right or tie, {} % right (of "
-             "{}).\n",
-             score.questions, score.right, score.tie, score.wrong, score.failed, 100 * kClearDifference,
-             share(score.clear_right_or_tie, score.clear), share(score.clear_right, score.clear),
-             score.clear) +
-         fmt::format(
-             "\"It pays\" where it loses by more than {:.0f} %: {} % of the questions ({} of {} such "
-             "verdicts).\n"
-             "The predicted choice takes {:.1f} % longer than the better one on average, {:.0f} % at worst.\n"
-             "A tie is a difference of at most {:.0f} %, published or predicted.\n",
-             100 * kClearDifference, share(score.pays_but_loses, score.questions), score.pays_but_loses,
-             score.says_it_pays, 100 * score.mean_cost, 100 * score.worst_cost, 100 * kTieDifference);
 }
 
 }  // namespace
@@ -66,7 +44,7 @@ void print_verdicts(const std::vector<JudgedQuestion>& verdicts, const Outputs& 
              Style::bold) +
       '\n');
   outputs.print(score_table(verdicts));
-  outputs.print('\n' + sentence_of(score_of("all", verdicts)));
+  outputs.print('\n' + sentences_of(score_of("all", verdicts)));
 }
 
 Table verdict_table(const std::vector<JudgedQuestion>& verdicts) {

@@ -233,7 +233,6 @@ inline std::int32_t peer_of(const Op& op, std::int32_t own_rank) {
   const bool fetches = traits_of(op.kind).reads == Reads::source && op.rank == own_rank;
   return fetches ? op.src_rank : op.rank;
 }
-constexpr bool has_stream(HostOpKind kind) { return traits_of(kind).fields.contains(HostField::stream); }
 
 // Regions of operations that have them.
 inline Region tile_of(const Op& op) { return {op.buffer, op.rank, op.rect}; }

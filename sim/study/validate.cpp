@@ -289,6 +289,25 @@ ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock
   return summary;
 }
 
+std::string sentences_of(const ValidationSummary& summary) {
+  std::string text =
+      fmt::format("{} rows: median |error| {:.1f} %, 90th percentile {:.1f} %\n", summary.errors.rows,
+                  100 * summary.errors.median_abs_error, 100 * summary.errors.p90_abs_error);
+  if (summary.best_pattern_picked) {
+    text += fmt::format(
+        "best pattern picked for {:.0f} % of the shapes; regret {:.1f} % on average, {:.1f} % at worst\n",
+        100 * *summary.best_pattern_picked, 100 * *summary.mean_regret, 100 * *summary.max_regret);
+    text += fmt::format("{:.0f} % of the pattern pairs of a shape are in the measured order\n",
+                        100 * *summary.pairs_in_order);
+  } else {
+    text += "no shape was measured with two patterns, so there is no choice to judge\n";
+  }
+  return text + (summary.band_coverage
+                     ? fmt::format("{:.0f} % of the measured times lie in the band of other sets\n",
+                                   100 * *summary.band_coverage)
+                     : std::string("no band: nothing comparable in other sets\n"));
+}
+
 const Fields<ValidationSummary>& validation_fields() {
   constexpr unsigned kData = shown::kJson | shown::kRow;
   const auto number = [](std::string_view name, std::string_view meaning, auto member) {

@@ -157,6 +157,9 @@ struct ValidationSummary {
 };
 ValidationSummary summarise(const std::vector<ValidatedRow>& rows, MeasuredClock clock);
 
+// The summary in sentences, a line each.
+std::string sentences_of(const ValidationSummary& summary);
+
 // How JSON and Python show a summary.
 const Fields<ValidationSummary>& validation_fields();
 

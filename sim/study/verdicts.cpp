@@ -363,6 +363,24 @@ std::vector<Score> scores_by_family(const std::vector<JudgedQuestion>& verdicts)
   return scores;
 }
 
+std::string sentences_of(const Score& score) {
+  return fmt::format(
+             "{} questions, which of two ways is faster: {} right, {} tie, {} wrong, {} without a "
+             "prediction.\n"
+             "Where the published times differ by more than {:.0f} %: {} % right or tie, {} % right (of "
+             "{}).\n",
+             score.questions, score.right, score.tie, score.wrong, score.failed, 100 * kClearDifference,
+             percent_of(score.clear_right_or_tie, score.clear), percent_of(score.clear_right, score.clear),
+             score.clear) +
+         fmt::format(
+             "\"It pays\" where it loses by more than {:.0f} %: {} % of the questions ({} of {} such "
+             "verdicts).\n"
+             "The predicted choice takes {:.1f} % longer than the better one on average, {:.0f} % at worst.\n"
+             "A tie is a difference of at most {:.0f} %, published or predicted.\n",
+             100 * kClearDifference, percent_of(score.pays_but_loses, score.questions), score.pays_but_loses,
+             score.says_it_pays, 100 * score.mean_cost, 100 * score.worst_cost, 100 * kTieDifference);
+}
+
 const Fields<JudgedQuestion>& verdict_fields() {
   static const Fields<JudgedQuestion> fields = [] {
     Fields<JudgedQuestion> all = question_part();

@@ -130,6 +130,9 @@ struct Score {
 Score score_of(const std::string& family, const std::vector<JudgedQuestion>& verdicts);
 std::vector<Score> scores_by_family(const std::vector<JudgedQuestion>& verdicts);
 
+// The score in sentences, a line each.
+std::string sentences_of(const Score& score);
+
 // How text, CSV, JSON and Python show a verdict and a score.
 const Fields<JudgedQuestion>& verdict_fields();
 const Fields<Score>& score_fields();
