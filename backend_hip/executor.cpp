@@ -282,7 +282,7 @@ RunTimes Executor::Impl::run() {
 }
 
 CheckResult Executor::Impl::check() {
-  ReferenceOnGpus reference(schedule_, seed_);
+  ReferenceOnGpus reference(schedule_, seed_, device_count_);
   for (std::size_t level = 0; level < reference.levels(); ++level) {
     on_every_rank([&](int r) { reference.evaluate(level, r); });
   }

@@ -51,8 +51,8 @@ void make_input(const Input& input, DType dtype, std::uint64_t seed, const Regio
 
 }  // namespace
 
-ReferenceOnGpus::ReferenceOnGpus(const Schedule& schedule, std::uint64_t seed)
-    : schedule_(schedule), seed_(seed), values_(schedule.reference.size()) {
+ReferenceOnGpus::ReferenceOnGpus(const Schedule& schedule, std::uint64_t seed, int devices)
+    : schedule_(schedule), seed_(seed), devices_(devices), values_(schedule.reference.size()) {
   const std::vector<ReferenceOp>& ops = schedule.reference;
   if (ops.empty()) {
     throw UserError(
@@ -68,13 +68,13 @@ ReferenceOnGpus::ReferenceOnGpus(const Schedule& schedule, std::uint64_t seed)
     level_of_.push_back(level);
     levels_ = std::max(levels_, level + 1);
     const int spread = static_cast<int>(i % static_cast<std::size_t>(schedule.ranks));
-    device_of_.push_back(ops[i].to.rank >= 0 ? ops[i].to.rank : ops[i].a.rank >= 0 ? ops[i].a.rank : spread);
+    rank_of_.push_back(ops[i].to.rank >= 0 ? ops[i].to.rank : ops[i].a.rank >= 0 ? ops[i].a.rank : spread);
   }
 }
 
 void ReferenceOnGpus::evaluate(std::size_t level, int rank) {
   for (std::size_t op = 0; op < values_.size(); ++op) {
-    if (level_of_[op] == level && device_of_[op] == rank) values_[op] = value_of(op, rank);
+    if (level_of_[op] == level && rank_of_[op] == rank) values_[op] = value_of(op, rank % devices_);
   }
 }
 
@@ -212,7 +212,7 @@ std::vector<BufferComparison> ReferenceOnGpus::compare(int rank, const HeapLayou
                                                        const unsigned char* base) const {
   std::map<std::int16_t, BufferComparison> of_buffer;
   const std::size_t buffers = schedule_.buffers.size();
-  const DeviceMemory sums = upload(rank, std::vector<Comparison>(buffers));
+  const DeviceMemory sums = upload(rank % devices_, std::vector<Comparison>(buffers));
   const std::vector<ExpectedPart> parts = expected_on(schedule_, rank);
   for (const ExpectedPart& part : parts) {
     const Region& to = schedule_.reference[part.op].to;

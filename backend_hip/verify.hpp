@@ -16,8 +16,9 @@ namespace tritax::gpu {
 
 class ReferenceOnGpus {
  public:
-  // Throws UserError when the schedule has no reference. `seed`: of the run's inputs.
-  ReferenceOnGpus(const Schedule& schedule, std::uint64_t seed);
+  // Throws UserError when the schedule has no reference. `seed`: of the run's inputs. Rank r has device r
+  // modulo `devices`.
+  ReferenceOnGpus(const Schedule& schedule, std::uint64_t seed, int devices);
 
   // Operations of one level read nothing that others of the same level write: evaluate level by level, and on
   // every rank within a level. Call with that rank's GPU selected.
@@ -42,7 +43,8 @@ class ReferenceOnGpus {
   std::uint64_t seed_ = 0;
   std::size_t levels_ = 0;
   std::vector<std::size_t> level_of_;  // by operation
-  std::vector<int> device_of_;
+  std::vector<int> rank_of_;           // by operation: the rank that evaluates it
+  int devices_ = 1;
   std::vector<DeviceMemory> values_;
 };
 
