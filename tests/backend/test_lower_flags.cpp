@@ -99,6 +99,7 @@ TEST(Lowering, AKernelWithoutMatrixCoresCarriesOutAGroupAtOnce) {
 
 TEST(Lowering, AKernelWithMatrixCoresRunsAGroupOneOperationAfterTheOther) {
   OneKernel test;
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
   add_group_of_waits(test);
   const RankProgram program = test.lowered(device_with_copy_engine());
   for (const DeviceOp& op : program.ops) EXPECT_EQ(op.together, 0);

@@ -466,7 +466,7 @@ def test_a_model_is_a_frame_of_its_combinations(machine, tmp_path):
     assert list(answered.ep) == [1, 1, 1, 1]
     assert (answered[answered.tp == 1].tpot_communication_ns == 0).all()
     assert (answered.tpot_ns >= answered.tpot_roofline_ns).all()
-    assert "--ep: small has no experts" in frame[frame.ep == 2].refused.iloc[0]
+    assert "ep: small has no experts" in frame[frame.ep == 2].refused.iloc[0]
     with pytest.raises(tritax.UserError, match="batch: empty"):
         tritax.model(str(file), machine, batch=[])
     with pytest.raises(tritax.UserError, match="batch: .* 65536"):  # limits are those of the command
