@@ -67,6 +67,30 @@ def relay(rank_signals=True):
     return builder.finish()
 
 
+def sum_of_peers(together):
+    """Rank 0 adds the blocks of three peers, one after the other or with all loads in flight at once."""
+    builder = tritax.ScheduleBuilder("sum", 4)
+    block, total = (builder.buffer(name, "fp16", 64, 64) for name in ("block", "total"))
+    builder.input(builder.region(block))
+    builder.expect_sum(builder.region(total, rank=0), builder.region(block))
+    everything = (0, 0, 64, 64)
+    builder.workgroup(builder.kernel("sum", 0))
+
+    def loads():
+        builder.load(block, everything, 0)
+        for peer in range(1, 4):
+            builder.reduce(block, everything, peer)
+
+    if together:
+        builder.together(loads)
+    else:
+        loads()
+    builder.store(total, everything, 0)
+    builder.launch(0, 0)
+    builder.device_synchronize(0)
+    return builder.finish()
+
+
 # Machines, workloads, problems
 
 
@@ -201,6 +225,15 @@ def test_the_builder_refuses_at_once_what_cannot_be(call, words):
         call(builder, kernel)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_operations_of_a_group_start_together(machine):
+    grouped, in_turn = sum_of_peers(True), sum_of_peers(False)
+    assert json.loads(grouped.to_json()) != json.loads(in_turn.to_json())
+    for schedule in (grouped, in_turn):
+        assert not tritax.check(schedule, machine)
+        assert tritax.execute(schedule, machine).right
+    assert tritax.simulate(grouped, machine).kernels_ns < 0.7 * tritax.simulate(in_turn, machine).kernels_ns
 
 
 def test_the_builder_has_attention(machine):
