@@ -2,7 +2,8 @@
 //
 // Each operation of a group has a state of its own, a member, with the compute unit and the path of its
 // workgroup. A member runs one operation as a workgroup does. The workgroup goes on when the last has ended,
-// with the path of that one.
+// with the path of that one. Stores and signals that sending waves carry out (engine_sender.hpp) follow each
+// other, as everywhere in such kernels.
 #include <algorithm>
 
 #include "sim/engine.hpp"

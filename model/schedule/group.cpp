@@ -60,10 +60,19 @@ std::string fault_of_group(const Schedule& schedule, const Workgroup& program, s
     return fmt::format("is number {} of its group; a group has at most {} operations", number - first + 1,
                        kMostTogether);
   for (std::size_t other = first; other < number; ++other) {
-    if (op.kind == OpKind::signal && (sets_flag(ops[other]) || same_counter(op, ops[other])))
-      return fmt::format("raises the flag of operation {} of its group, or that one sets its flag", other);
+    if (op.kind == OpKind::signal && sets_flag(ops[other]))
+      return fmt::format("operation {} of its group sets a flag; only signals that add may start together",
+                         other);
+    if (op.kind == OpKind::signal && same_counter(op, ops[other]))
+      return fmt::format(
+          "raises the flag of operation {} of its group; signals that start together raise "
+          "different flags",
+          other);
     if (conflicts(ops[other], op, rank))
-      return fmt::format("writes what operation {} of its group reads or writes; they start together", other);
+      return fmt::format(
+          "writes what operation {} of its group reads or writes, or reads what that one writes; "
+          "operations that start together write different places",
+          other);
   }
   return {};
 }
