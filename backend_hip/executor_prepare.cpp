@@ -102,6 +102,17 @@ void Executor::Impl::require_gpus() const {
     throw UserError(fmt::format("schedule '{}' needs {} GPUs; this machine has {}", schedule_.name,
                                 schedule_.ranks, count));
   }
+  const bool in_switch =
+      std::any_of(schedule_.ops.begin(), schedule_.ops.end(), [](const Op& op) { return op.multimem; });
+  const bool posts =
+      std::any_of(schedule_.ops.begin(), schedule_.ops.end(), [](const Op& op) { return op.by_engine; });
+  if ((in_switch || posts) && !options_.share_gpus) {
+    throw UserError(
+        fmt::format("schedule '{}': operations are {}, which this program carries out by the workgroup "
+                    "itself; the result can be "
+                    "checked (--check --share-gpus), the times would mean nothing",
+                    schedule_.name, in_switch ? "multimem" : "by_engine"));
+  }
   if (schedule_.ranks > kMaxRanks) {
     throw UserError(fmt::format("schedule '{}' has {} ranks; at most {} are possible", schedule_.name,
                                 schedule_.ranks, kMaxRanks));

@@ -13,15 +13,19 @@ def schedule_schema():
     copy = {"to": SIZE, **tile, "from": closed({}, {"rank": SIZE, "buffer": name, "at": place})}
 
     group = {"with_previous": YES_NO}
+    multimem = {"multimem": YES_NO}
 
     def op(kind, optional=None, **required):
         return closed({"op": {"const": kind} if isinstance(kind, str) else {"enum": kind}, **required}, optional)
     operation = {"oneOf": [
         op("matmul", {"at": place}, a=name, b=name, shape=shape, k=shape),
-        op(["load", "rms_norm"], {"from": SIZE, "at": place}, buffer=name, shape=shape),
-        op(["reduce", "combine"], {"from": SIZE, "at": place, **group}, buffer=name, shape=shape),
-        op(["store", "atomic_add"], {"to": SIZE, "at": place, **group}, buffer=name, shape=shape),
-        op("copy", {key: copy[key] for key in ("to", "at", "from")} | group, buffer=name, shape=shape),
+        op("load", {"from": SIZE, "at": place, **multimem}, buffer=name, shape=shape),
+        op("rms_norm", {"from": SIZE, "at": place}, buffer=name, shape=shape),
+        op("reduce", {"from": SIZE, "at": place, **group, **multimem}, buffer=name, shape=shape),
+        op("combine", {"from": SIZE, "at": place, **group}, buffer=name, shape=shape),
+        op("store", {"to": SIZE, "at": place, **group, **multimem}, buffer=name, shape=shape),
+        op("atomic_add", {"to": SIZE, "at": place, **group}, buffer=name, shape=shape),
+        op("copy", {key: copy[key] for key in ("to", "at", "from")} | group | {"by_engine": YES_NO}, buffer=name, shape=shape),
         op("signal", {**{key: flag[key] for key in ("index", "value", "scope", "protocol")}, "rank": SIZE,
                       "change": {"enum": ["add", "set"]}, "order": {"enum": ["release", "relaxed"]}, **group}, flag=name),
         op("wait", {key: flag[key] for key in ("index", "value", "scope", "protocol")} | group, flag=name),

@@ -23,9 +23,9 @@ auto form_of_kernel(const Kernel& k) {
 
 // Properties of an operation that are equal for alike operations: kinds, buffers, sizes.
 auto form_of_op(const Op& op) {
-  return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.with_previous, op.buffer,
-                    op.src_buffer, op.b_buffer, op.flag, op.rect.rows, op.rect.cols, op.k_end - op.k_begin,
-                    op.value);
+  return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.with_previous, op.multimem,
+                    op.by_engine, op.buffer, op.src_buffer, op.b_buffer, op.flag, op.rect.rows, op.rect.cols,
+                    op.k_end - op.k_begin, op.value);
 }
 
 // The other properties, for operations whose work depends on their place.

@@ -23,7 +23,7 @@ CopyQueues::CopyQueues(Run& run, DataTraffic& traffic, TileRecords& tiles, const
       counters_(counters),
       packet_ns_(run.options.counterfactual.free_launches ? 0 : run.machine.copy_engine.packet_ns),
       queues_(run.gpus.size()) {
-  if (run_.schedule.transfers.empty()) return;
+  if (run_.schedule.transfers.empty() && !run_.posts_copies) return;
   require_copy_engines(run_.machine, fmt::format("schedule '{}'", run_.schedule.name));
   for (Queue& queue : queues_) {
     queue.last_end.resize(static_cast<std::size_t>(run_.machine.copy_engine.engines));
@@ -33,13 +33,24 @@ CopyQueues::CopyQueues(Run& run, DataTraffic& traffic, TileRecords& tiles, const
 
 std::uint32_t CopyQueues::add(std::int32_t rank, const HostOp& op, std::uint32_t host_op) {
   Transfer transfer;
-  transfer.op = static_cast<std::uint32_t>(op.transfer);
+  transfer.op = &run_.schedule.transfers[static_cast<std::size_t>(op.transfer)];
   transfer.rank = rank;
   transfer.host_op = host_op;
   transfer.stream = op.stream;
   transfers_.push_back(transfer);
   TRITAX_ASSERT(transfers_.size() < kTransferToken, "tokens have room for all transfers");
   return static_cast<std::uint32_t>(transfers_.size()) - 1;
+}
+
+void CopyQueues::post(std::uint32_t workgroup, const Op& op, double now) {
+  Transfer transfer;
+  transfer.op = &op;
+  transfer.rank = run_.workgroups[workgroup].rank;
+  transfer.workgroup = workgroup;
+  transfer.path = run_.workgroups[workgroup].path;
+  transfers_.push_back(transfer);
+  TRITAX_ASSERT(transfers_.size() < kTransferToken, "tokens have room for all transfers");
+  begin(static_cast<std::uint32_t>(transfers_.size()) - 1, now);
 }
 
 void CopyQueues::begin(std::uint32_t id, double now) {
@@ -62,7 +73,7 @@ void CopyQueues::take_engine(std::uint32_t id, std::int32_t engine, double now) 
   // A transfer that has waited for the engine continues with the path of the transfer before it.
   const Path& last_end = queue.last_end[static_cast<std::size_t>(engine)];
   if (later(last_end.time_ns, transfer.path.time_ns)) transfer.path = last_end;
-  if (run_.options.observer)
+  if (run_.options.observer && transfer.workgroup == kNobody)
     run_.options.observer->copy_started(transfer.rank, transfer.host_op, engine, now);
   run_.queue.push(now + packet_ns_, {EventKind::transfer_moves, id});
 }
@@ -70,9 +81,13 @@ void CopyQueues::take_engine(std::uint32_t id, std::int32_t engine, double now) 
 void CopyQueues::move(std::uint32_t id, double now) {
   Transfer& transfer = transfers_[id];
   transfer.path.charge(&TimeAccount::launch_ns, now);
-  const Op& op = run_.schedule.transfers[transfer.op];
-  const DataPath path = traffic_.path_of_copy(op, transfer.rank);
-  if (counters_.any()) counters_.tell_copy(transfer.rank, transfer.host_op, op, path);
+  const DataPath path = traffic_.path_of_copy(*transfer.op, transfer.rank);
+  if (counters_.any() && transfer.workgroup == kNobody) {
+    counters_.tell_copy(transfer.rank, transfer.host_op, *transfer.op, path);
+  } else if (counters_.any()) {
+    const WorkgroupState& wg = run_.workgroups[transfer.workgroup];
+    counters_.tell_transfer(wg, wg.store_op, path);
+  }
   const std::int32_t class_id = traffic_.class_of(path);
   transfer.begin_ns = now;
   transfer.alone_ns = path.bytes / path.cap_gb_per_s;
@@ -85,13 +100,14 @@ CopyQueues::Ended CopyQueues::end(std::uint32_t id, double lost_ns, double now) 
   Transfer& transfer = transfers_[id];
   charge_activity(transfer.path, transfer.begin_ns, 0, transfer.alone_ns, transfer.part,
                   lost_ns - transfer.lost_ns, now);
-  tiles_.note_copied(run_.schedule.transfers[transfer.op], transfer.path, now);
-  if (run_.options.observer) run_.options.observer->copy_finished(transfer.rank, transfer.host_op, now);
+  tiles_.note_copied(*transfer.op, transfer.path, now);
+  if (run_.options.observer && transfer.workgroup == kNobody)
+    run_.options.observer->copy_finished(transfer.rank, transfer.host_op, now);
   Queue& queue = queue_of(transfer);
   queue.busy[static_cast<std::size_t>(transfer.engine)] = 0;
   queue.last_end[static_cast<std::size_t>(transfer.engine)] = transfer.path;
   if (queue.head < queue.waiting.size()) take_engine(queue.waiting[queue.head++], transfer.engine, now);
-  return {transfer.rank, transfer.stream, transfer.path};
+  return {transfer.rank, transfer.stream, transfer.path, transfer.workgroup};
 }
 
 }  // namespace tritax::engine

@@ -19,6 +19,8 @@ class CopyQueues {
  public:
   CopyQueues(Run& run, DataTraffic& traffic, TileRecords& tiles, const Counters& counters);
 
+  // A workgroup posts a copy, whose turn is now. Its end is that of the workgroup's store.
+  void post(std::uint32_t workgroup, const Op& op, double now);
   // Adds the transfer that an operation of a host posts; returns its number.
   std::uint32_t add(std::int32_t rank, const HostOp& op, std::uint32_t host_op);
   Path& path_of(std::uint32_t transfer) { return transfers_[transfer].path; }
@@ -29,14 +31,16 @@ class CopyQueues {
   struct Ended {
     std::int32_t rank = 0, stream = 0;
     Path path;
+    std::uint32_t workgroup = kNobody;  // that has posted it; else a host has
   };
   [[gnu::noinline]] Ended end(std::uint32_t transfer, double lost_ns, double now);
 
  private:
   struct Transfer {
-    std::uint32_t op = 0;  // into Schedule::transfers
+    const Op* op = nullptr;
     std::int32_t rank = 0;
-    std::uint32_t host_op = 0;
+    std::uint32_t workgroup = kNobody;  // that has posted it
+    std::uint32_t host_op = 0;          // that has posted it
     std::int32_t stream = 0;
     std::int32_t engine = -1;
     double begin_ns = 0;  // time at which data begins to move

@@ -9,7 +9,7 @@ namespace tritax::engine {
 // (scenarios/measured/h200-2-filling.csv). Another node lies behind a network, whose links are not those of a
 // GPU. Kernels that fill a link with any number of workgroups do not count either.
 bool Crowds::counts(const WorkgroupState& wg, const DataPath& path) const {
-  if (!crowding_.any() || run_.costs_of(wg).tuned) return false;
+  if (!crowding_.any() || run_.costs_of(wg).tuned || path.fan > 1) return false;
   const std::int32_t per_node = run_.machine.gpus_per_node;
   return path.peer / per_node == path.rank / per_node &&
          (path.kind == MoveKind::remote_copy || (path.kind == MoveKind::remote_store && !wg.has_sender));

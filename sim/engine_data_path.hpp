@@ -21,6 +21,9 @@ struct DataPath : Move {
   // Crowding::step_of() the transfers on the link of the sender and of the receiver, if the link is full.
   std::uint8_t crowd_out = 0, crowd_in = 0;
   bool written_back = false;  // written data goes to memory
+  // Ranks of the group that the switch carries out, of which this is one: the bytes of all of them cross the
+  // link of the workgroup's GPU once. 1: no such group.
+  std::int32_t fan = 1;
 };
 
 }  // namespace tritax::engine

@@ -71,7 +71,12 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::store:
     case OpKind::copy:
     case OpKind::atomic_add:
-      transfers_.begin(wg, id, wg.pc, now);
+      if (op.by_engine) {
+        transfers_.note_posted(wg, wg.pc, now);
+        copies_.post(id, op, now);
+      } else {
+        transfers_.begin(wg, id, wg.pc, now);
+      }
       return false;
     case OpKind::signal:
       wg.op_part = op.rank == wg.rank ? &TimeAccount::memory_ns : &TimeAccount::wire_ns;
@@ -124,12 +129,31 @@ void Engine::resume(std::uint32_t id, double now) {
   step(id, now);
 }
 
+// The store in flight, or the copy that the workgroup has posted, has ended.
+void Engine::go_on_after_store(std::uint32_t id, double lost_ns, double now) {
+  WorkgroupState& wg = run_.workgroups[id];
+  run_.tell_finish(wg, wg.store_op, now);
+  if (run_.free_flag >= 0) queues_.raise_passed(wg, id, lost_ns, now);
+  if (wg.waiting == Waiting::loads) held_loads_.resume_loads(id, now);
+  if (wg.waiting != Waiting::store) return;
+  wg.waiting = Waiting::nothing;
+  charge_store(wg.path, wg, lost_ns, now);
+  step(id, now);
+}
+
 void Engine::completed(const FluidNetwork::Completion& completion, double now) {
   ++run_.totals.events;
   if (is_transfer(completion.token)) {
     const CopyQueues::Ended ended =
         copies_.end(completion.token & ~kTransferToken, completion.lost_on_links_ns, now);
-    hosts_.work_ended(ended.rank, ended.stream, ended.path, now);
+    if (ended.workgroup == kNobody) {
+      hosts_.work_ended(ended.rank, ended.stream, ended.path, now);
+    } else {
+      WorkgroupState& wg = run_.workgroups[ended.workgroup];
+      wg.store_in_flight = false;
+      wg.store_alone_ns = now - wg.store_start_ns;
+      go_on_after_store(ended.workgroup, 0, now);
+    }
     return;
   }
   const std::uint32_t id = workgroup_of(completion.token);
@@ -140,13 +164,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
       return;
     }
     transfers_.end_store(wg, now);
-    run_.tell_finish(wg, wg.store_op, now);
-    if (run_.free_flag >= 0) queues_.raise_passed(wg, id, completion.lost_on_links_ns, now);
-    if (wg.waiting == Waiting::loads) held_loads_.resume_loads(id, now);
-    if (wg.waiting != Waiting::store) return;
-    wg.waiting = Waiting::nothing;
-    charge_store(wg.path, wg, completion.lost_on_links_ns, now);
-    step(id, now);
+    go_on_after_store(id, completion.lost_on_links_ns, now);
     return;
   }
   const Op& op = run_.schedule.ops[wg.pc];

@@ -18,6 +18,7 @@ double Outlook::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
                                  std::uint32_t op_index) const {
   const Op& op = run_.schedule.ops[op_index];
   if (!moves_data(op.kind)) return 0;
+  if (op.by_engine) return tile_bytes(run_.schedule, op) / run_.machine.copy_engine.gb_per_s;
   const Move move = move_of(op, kernel.rank);
   const MoveConditions best{.gb_per_s = run_.moves.workgroup_gb_per_s(wg.kernel, move.kind),
                             .read_ns = least_read_ns_,

@@ -8,7 +8,9 @@ namespace tritax::engine {
 SharedResources::SharedResources(Run& run)
     : run_(run),
       sent_bytes_(
-          static_cast<std::size_t>(run.simulated_ranks) * static_cast<std::size_t>(run.schedule.ranks), 0.0) {
+          static_cast<std::size_t>(run.simulated_ranks) * static_cast<std::size_t>(run.schedule.ranks), 0.0),
+      switch_out_bytes_(static_cast<std::size_t>(run.simulated_ranks), 0.0),
+      switch_in_bytes_(switch_out_bytes_) {
   find_shares();
   add_links();
   add_gpus();
@@ -90,6 +92,11 @@ void SharedResources::add_gpus() {
 std::vector<double> SharedResources::link_bytes() const {
   std::vector<double> bytes(run_.topology.edges.size(), 0.0);
   for (std::int32_t from = 0; from < run_.schedule.ranks; ++from) {
+    const auto home = static_cast<std::size_t>(run_.home(from));
+    if (switch_out_bytes_[home] > 0)
+      bytes[static_cast<std::size_t>(to_switch(from))] += switch_out_bytes_[home];
+    if (switch_in_bytes_[home] > 0)
+      bytes[static_cast<std::size_t>(from_switch(from))] += switch_in_bytes_[home];
     for (std::int32_t to = 0; to < run_.schedule.ranks; ++to) {
       for (const int edge :
            run_.topology.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {

@@ -28,6 +28,14 @@ class SharedResources {
 
   // Bytes sent between two ranks, and between all pairs of ranks that are alike.
   double& sent_bytes(std::int32_t from, std::int32_t to) { return sent_bytes_[pair_of(from, to)]; }
+  // Links from a GPU to the switch and back, where the switch carries out groups.
+  int to_switch(std::int32_t rank) const { return route_of_switch(rank, true).front(); }
+  int from_switch(std::int32_t rank) const { return route_of_switch(rank, false).back(); }
+  // Counts bytes that the switch carries between two ranks, which may be one rank.
+  void add_switch_bytes(std::int32_t from, double out_bytes, std::int32_t to, double in_bytes) {
+    switch_out_bytes_[static_cast<std::size_t>(run_.home(from))] += out_bytes;
+    switch_in_bytes_[static_cast<std::size_t>(run_.home(to))] += in_bytes;
+  }
   // Bytes carried so far, by topology edge.
   std::vector<double> link_bytes() const;
   // Tells the observer, which there must be, the rates of links that have changed.
@@ -37,6 +45,11 @@ class SharedResources {
   void find_shares();
   void add_links();
   void add_gpus();
+  const std::vector<int>& route_of_switch(std::int32_t rank, bool out) const {
+    const auto own = static_cast<std::size_t>(rank);
+    const std::size_t other = rank == 0 ? 1 : 0;
+    return out ? run_.topology.routes[own][other] : run_.topology.routes[other][own];
+  }
   std::size_t pair_of(std::int32_t from, std::int32_t to) const {
     const std::int32_t first = run_.home(from);
     const std::int32_t last =
@@ -47,10 +60,11 @@ class SharedResources {
 
   Run& run_;
   double l2_gb_per_s_ = 0;  // per die, at the rate of the profile with the highest rate
-  std::array<Shares, kKernelProfileCount> shares_{};  // by profile
-  std::vector<std::int32_t> links_;                   // by topology edge
-  std::vector<double> sent_bytes_;                    // by sender and receiver
-  std::vector<double> reported_rate_;                 // by topology edge: last rate told to the observer
+  std::array<Shares, kKernelProfileCount> shares_{};        // by profile
+  std::vector<std::int32_t> links_;                         // by topology edge
+  std::vector<double> sent_bytes_;                          // by sender and receiver
+  std::vector<double> switch_out_bytes_, switch_in_bytes_;  // by rank
+  std::vector<double> reported_rate_;  // by topology edge: last rate told to the observer
 };
 
 }  // namespace tritax::engine

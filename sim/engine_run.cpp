@@ -39,6 +39,8 @@ Run::Run(const Schedule& of_schedule, const Machine& on_machine, const Simulatio
       free_flag(free_flag_of(schedule)),
       has_items(std::any_of(schedule.kernels.begin(), schedule.kernels.end(),
                             [](const Kernel& kernel) { return !kernel.items.empty(); })),
+      posts_copies(
+          std::any_of(schedule.ops.begin(), schedule.ops.end(), [](const Op& op) { return op.by_engine; })),
       most_together(most_together_of(schedule)),
       traffic(simulated_ranks, machine.gpu.xcds, schedule.buffers.size()) {}
 

@@ -76,6 +76,7 @@ struct Run {
   const std::int32_t free_flag;  // array of kTileDependences; -2: no such array
 
   const bool has_items;             // whether any kernel has items
+  const bool posts_copies;          // whether workgroups post copies
   const std::size_t most_together;  // operations of the largest group; 1: no operations start together
 
   FluidNetwork fluid;

@@ -16,14 +16,15 @@ DataPath DataTraffic::path_of(WorkgroupState& wg, const Op& op, double now) {
   const Kernel& kernel = run_.schedule.kernels[wg.kernel];
   DataPath path{move_of(op, rank), wg.profile};
   path.bytes = tile_bytes(run_.schedule, op);
+  path.fan = op.multimem ? wg.together : 1;
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
     tiles_.read(wg, buffer, {row, col, op.rect.rows, op.rect.cols}, path, now);
   };
   if (path.kind == MoveKind::local_load) read_locally(op.buffer, op.rect.row, op.rect.col);
   if (path.copies_own()) read_locally(op.src_buffer, op.src_row, op.src_col);
   const std::int32_t residents = run_.gpus[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
-  path.cap_gb_per_s =
-      run_.moves.workgroup_gb_per_s(wg.kernel, path.kind, std::max(1, residents) * wg.together);
+  const std::int32_t moves = op.multimem ? 1 : wg.together;
+  path.cap_gb_per_s = run_.moves.workgroup_gb_per_s(wg.kernel, path.kind, std::max(1, residents) * moves);
   const double payload_share =
       path.traffic() == Traffic::stores ? run_.moves.rates(wg.kernel).payload_share : 1;
   path.with_flags = 1 / payload_share;
@@ -36,9 +37,19 @@ DataPath DataTraffic::path_of(WorkgroupState& wg, const Op& op, double now) {
   }
   if (op.kind == OpKind::store || op.kind == OpKind::copy)
     path.written_back = write_back_.is_written_back(op, run_.costs_of(wg));
-  if (path.peer != rank) resources_.sent_bytes(path.from(), path.to()) += path.bytes;
+  count_sent(path);
   count(path, op, die);
   return path;
+}
+
+void DataTraffic::count_sent(const DataPath& path) {
+  if (path.fan > 1) {
+    const double once = path.bytes / path.fan;
+    resources_.add_switch_bytes(path.from(), path.pulls() ? path.bytes : once, path.to(),
+                                path.pulls() ? once : path.bytes);
+  } else if (path.peer != path.rank) {
+    resources_.sent_bytes(path.from(), path.to()) += path.bytes;
+  }
 }
 
 DataPath DataTraffic::path_of_copy(const Op& op, std::int32_t rank) {
@@ -48,7 +59,7 @@ DataPath DataTraffic::path_of_copy(const Op& op, std::int32_t rank) {
   path.cap_gb_per_s = run_.machine.copy_engine.gb_per_s;
   path.written_back = write_back_.is_written_back(op, run_.costs[path.profile]);
   if (run_.moves.is_message(path)) path.link_cost = run_.moves.message_cost(op, path, path.profile);
-  if (path.peer != path.rank) resources_.sent_bytes(path.from(), path.to()) += path.bytes;
+  count_sent(path);
   count(path, op, -1);
   return path;
 }
@@ -109,11 +120,19 @@ std::vector<FluidNetwork::Use> DataTraffic::uses_of(const DataPath& path) const 
     if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, llc});
     uses.push_back({gpu.hbm, hbm});
   };
-  const auto through = [&](const auto& ports, const auto& share) {
+  // The bytes that the switch carries for a group cross the own link once, and so count for one of its ranks.
+  const double out_share = path.pulls() ? 1 : 1.0 / path.fan;
+  const double in_share = path.pulls() ? 1.0 / path.fan : 1;
+  const auto through = [&](const auto& ports, const auto& share, double group_share) {
     const auto port = static_cast<std::size_t>(links.ports);
     // The cost of messages to a NIC does not load the GPU's ports; flags in the words of the data do.
     const double cost = run_.moves.is_message(path) ? path.with_flags : path.link_cost;
-    if (ports[port] != FluidNetwork::kNone) uses.push_back({ports[port], cost * share[port]});
+    if (ports[port] != FluidNetwork::kNone) uses.push_back({ports[port], cost * share[port] * group_share});
+  };
+  const auto over = [&](int edge, double cost) {
+    uses.push_back(
+        {resources_.link(edge),
+         cost * path.link_cost / links.efficiency_on(run_.topology.edges[static_cast<std::size_t>(edge)])});
   };
   // Re-reads of loaded or written data: from the last-level cache or from HBM.
   double from_hbm = path.pulls() || path.source == Level::hbm ? 1 : 0;
@@ -125,21 +144,23 @@ std::vector<FluidNetwork::Use> DataTraffic::uses_of(const DataPath& path) const 
   const bool loads = path.kind == MoveKind::local_load || path.kind == MoveKind::remote_load;
   const double to_llc = loads ? 0 : 1;
   const double to_hbm = path.written_back ? write_back_.write_cost() : 0;
-  const bool local = path.peer == path.rank;
+  const bool local = path.peer == path.rank && path.fan == 1;
   if (!local) {
     if (!path.adds()) memory(from, from_llc, from_hbm);
-    through(from.egress, shares.egress);
+    through(from.egress, shares.egress, out_share);
     const auto& edges =
         run_.topology.routes[static_cast<std::size_t>(path.from())][static_cast<std::size_t>(path.to())];
-    for (const int edge : edges) {
-      const std::uint8_t crowd = edge == edges.front()  ? path.crowd_out
-                                 : edge == edges.back() ? path.crowd_in
-                                                        : std::uint8_t{0};
-      uses.push_back({resources_.link(edge),
-                      crowds_.cost(crowd) * path.link_cost /
-                          links.efficiency_on(run_.topology.edges[static_cast<std::size_t>(edge)])});
+    if (path.fan > 1) {
+      over(resources_.to_switch(path.from()), out_share);
+      over(resources_.from_switch(path.to()), in_share);
+    } else {
+      for (const int edge : edges) {
+        over(edge, crowds_.cost(edge == edges.front()  ? path.crowd_out
+                                : edge == edges.back() ? path.crowd_in
+                                                       : std::uint8_t{0}));
+      }
     }
-    through(to.ingress, shares.ingress);
+    through(to.ingress, shares.ingress, in_share);
   }
   if (path.adds()) {
     memory(to, 2, 1 + write_back_.write_cost());
@@ -167,6 +188,7 @@ std::int32_t DataTraffic::class_of(const DataPath& path) {
     key.cap_bits = with(with(mix(key.cap_bits), tiles_.bytes_read(Level::hbm) / path.bytes),
                         tiles_.bytes_read(Level::llc) / path.bytes);
   }
+  if (path.fan > 1) key.cost_bits = mix(key.cost_bits ^ mix(static_cast<std::uint64_t>(path.fan)));
   if (path.with_flags != 1 && run_.moves.is_message(path))
     key.cost_bits = mix(key.cost_bits ^ mix(std::bit_cast<std::uint64_t>(path.with_flags)));
   if (const std::int32_t known = classes_.known(key); known != FluidNetwork::kNone) return known;

@@ -46,6 +46,7 @@ class DataTraffic {
  private:
   std::vector<FluidNetwork::Use> uses_of(const DataPath& path) const;
   void count(const DataPath& path, const Op& op, std::int32_t die);
+  void count_sent(const DataPath& path);
   [[gnu::noinline, gnu::cold]] void count_cells(CacheTraffic& read) const;
 
   Run& run_;

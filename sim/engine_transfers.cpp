@@ -34,7 +34,7 @@ double Transfers::cap_of(const WorkgroupState& wg, std::uint32_t op_index, const
   const GpuState& gpu = run_.gpus[path.rank];
   const bool multiplies = gpu.busy_matrix_cus > 0;
   MoveConditions met{.gb_per_s = path.cap_gb_per_s, .read_ns = parts_.tiles.read_latency_ns(path)};
-  met.together = wg.together;
+  met.together = run_.schedule.ops[op_index].multimem ? 1 : wg.together;
   met.lone = (costs.knows_guarded_copies() || (costs.busy_copy_ns > 0 && multiplies)) &&
              run_.is_lone_copy(wg, op_index, path);
   met.probes = run_.is_next_probe(wg, op_index);
@@ -59,7 +59,7 @@ void Transfers::begin(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_ind
   const double reread = !path.rereads  ? 0
                         : asynchronous ? std::min(alone, parts_.tiles.read_latency_ns(path))
                                        : alone;
-  const bool remote = path.peer != path.rank;
+  const bool remote = path.peer != path.rank || path.fan > 1;
   double TimeAccount::*part = remote ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
   if (asynchronous) {
     note_store(wg, op_index, path);
@@ -87,15 +87,31 @@ void Transfers::begin(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_ind
 
 // Notes the store that begins, up to its times.
 void Transfers::note_store(WorkgroupState& wg, std::uint32_t op_index, const DataPath& path) {
-  const Op& op = run_.schedule.ops[op_index];
-  wg.store_in_flight = true;
   if (run_.machine.gpu.loads_queue_behind_stores) run_.sender_of(wg).waited_ns = 0;
+  note_in_flight(wg, op_index, path, path.bytes);
+  parts_.tiles.begin_write(wg, run_.schedule.ops[op_index]);
+}
+
+// Notes the copy that the workgroup posts to a copy engine.
+void Transfers::note_posted(WorkgroupState& wg, std::uint32_t op_index, double now) {
+  const Op& op = run_.schedule.ops[op_index];
+  const Move move = move_of(op, wg.rank);
+  note_in_flight(wg, op_index, move, tile_bytes(run_.schedule, op));
+  wg.store_start_ns = now;
+  wg.store_reread_ns = wg.store_lost_ns = 0;
+  wg.store_crowds = false;
+  wg.store_part = move.peer != move.rank ? &TimeAccount::wire_ns : &TimeAccount::memory_ns;
+  if (op_index == wg.pc) parts_.outlook.look_ahead(wg, now);
+}
+
+void Transfers::note_in_flight(WorkgroupState& wg, std::uint32_t op_index, const Move& move,
+                               double bytes) const {
+  wg.store_in_flight = true;
   wg.store_op = op_index;
-  wg.store_rank = op.rank;
-  wg.store_bytes = path.bytes;
-  parts_.tiles.begin_write(wg, op);
-  const double between_ns = between_nodes_ns(run_.machine, path.rank, path.peer);
-  wg.remote_dirty = wg.remote_dirty || path.peer != path.rank;
+  wg.store_rank = run_.schedule.ops[op_index].rank;
+  wg.store_bytes = bytes;
+  const double between_ns = between_nodes_ns(run_.machine, move.rank, move.peer);
+  wg.remote_dirty = wg.remote_dirty || move.peer != move.rank;
   wg.far_dirty = wg.far_dirty || between_ns > 0;
   wg.spine_dirty = wg.spine_dirty || between_ns > run_.machine.fabric.network_latency_ns;
 }

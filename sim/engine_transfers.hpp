@@ -36,12 +36,15 @@ class Transfers {
   // Whether an operation waits for the store in flight of its workgroup.
   bool waits_for_store(const WorkgroupState& wg, const Op& op) const;
   void begin(WorkgroupState& wg, std::uint32_t id, std::uint32_t op, double now);
+  // The workgroup posts a copy, which is in flight like a store.
+  void note_posted(WorkgroupState& wg, std::uint32_t op, double now);
   // The store in flight has drained.
   void end_store(WorkgroupState& wg, double now);
 
  private:
   double cap_of(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void note_store(WorkgroupState& wg, std::uint32_t op, const DataPath& path);
+  void note_in_flight(WorkgroupState& wg, std::uint32_t op, const Move& move, double bytes) const;
 
   Run& run_;
   const Parts parts_;

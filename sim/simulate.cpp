@@ -1,5 +1,7 @@
 #include "sim/simulate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -7,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "model/core/error.hpp"
 #include "model/cost/matmul_power.hpp"
 #include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
@@ -188,6 +191,24 @@ class WithoutBoundaries {
   const Machine& machine_;
 };
 
+// Throws UserError for groups that no switch of the machine carries out.
+void require_switch(const Schedule& schedule, const Machine& machine) {
+  if (std::none_of(schedule.ops.begin(), schedule.ops.end(), [](const Op& op) { return op.multimem; }))
+    return;
+  if (!machine.fabric.multicast) {
+    throw UserError(
+        fmt::format("schedule '{}': operations are multimem, which needs a switch that multicasts "
+                    "(fabric.multicast); machine "
+                    "{} has none",
+                    schedule.name, machine.name));
+  }
+  if (schedule.ranks <= machine.gpus_per_node) return;
+  throw UserError(
+      fmt::format("schedule '{}': operations are multimem, on {} GPUs; a switch of machine {} reaches the {} "
+                  "GPUs of a node",
+                  schedule.name, schedule.ranks, machine.name, machine.gpus_per_node));
+}
+
 SimulationOptions with(SimulationOptions options, const Counterfactual& change) {
   options.counterfactual = change;
   options.observer = nullptr;
@@ -199,6 +220,7 @@ SimulationOptions with(SimulationOptions options, const Counterfactual& change) 
 
 SimulationResult simulate(const Schedule& schedule, const Machine& machine,
                           const SimulationOptions& options) {
+  require_switch(schedule, machine);
   if (options.counterfactual.dependences_for_barriers) {
     return WithoutBoundaries(schedule, machine).run(options);
   }

@@ -37,7 +37,8 @@ LinkRates link_rates(const Machine& machine, const KernelCosts& costs, int gpus,
 
 Move move_of(const Op& op, std::int32_t rank) {
   const auto to_or_from = [&](MoveKind local, MoveKind remote) {
-    return Move{op.rank == rank ? local : remote, rank, op.rank};
+    const bool passes_no_link = op.rank == rank && !op.multimem;
+    return Move{passes_no_link ? local : remote, rank, op.rank};
   };
   switch (op.kind) {
     case OpKind::load:
@@ -48,6 +49,7 @@ Move move_of(const Op& op, std::int32_t rank) {
     case OpKind::store:
       return to_or_from(MoveKind::local_store, MoveKind::remote_store);
     case OpKind::copy:
+      if (op.by_engine) return move_by_engine(op, rank);
       if (op.src_rank != rank) return {MoveKind::remote_get, rank, op.src_rank};
       return to_or_from(MoveKind::local_copy, MoveKind::remote_copy);
     case OpKind::atomic_add:

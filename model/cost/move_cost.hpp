@@ -77,7 +77,8 @@ struct Move {
   bool reads_own() const { return kind == MoveKind::local_load || copies_own(); }
 };
 
-// The move of an operation that moves data, by a workgroup of `rank`.
+// The move of an operation that moves data, by a workgroup of `rank`. What the switch carries out goes over
+// links also where it is of the own rank.
 Move move_of(const Op& op, std::int32_t rank);
 
 // The move of a transfer that the host of `rank` has posted: an engine of `rank` pushes if `rank` has the

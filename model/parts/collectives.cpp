@@ -8,6 +8,7 @@
 
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
+#include "model/parts/sum_workload.hpp"
 
 namespace tritax {
 
@@ -129,6 +130,7 @@ void check_collective(const Collective& collective, const Machine& machine, cons
   check_cus(knobs.comm_cus, "comm_cus", machine.gpu);
   check(knobs, machine.gpu);
   check_sum_knobs(knobs);
+  check_transport(knobs.transport, machine, collective.gpus, collective.dtype);
   check_memory("this collective", needed_bytes, machine.gpu);
   const TileIndex piece = piece_size(knobs);
   const auto pieces = [&](std::int64_t size, std::int32_t of) {
@@ -191,8 +193,11 @@ KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const
   if (varies("comm_tile", "comm_tile_m") && !pins.given("comm_tile_n")) space.axes.push_back(piece_axis());
   if (problem.gpus() == 1) return space;
   if (varies("transport", "transport")) {
-    space.axes.push_back(name_axis("transport", kTransportNames, 0));
-    space.axes.back().coarse = {0, 1};
+    const bool sums = find_spec(table.specs(), "transport")->names.size() == kSumTransportNames.size();
+    const auto dtype = static_cast<DType>(problem["dtype"]);
+    space.axes.push_back(sums ? transport_axis(machine, problem.gpus(), dtype)
+                              : name_axis("transport", kTransportNames, 0));
+    for (std::size_t i = 0; i < space.axes.back().values.size(); ++i) space.axes.back().coarse.push_back(i);
   }
   if (varies("rings", "rings") && most_rings(problem.gpus()) > 1) {
     const bool all = usual_rings(problem, machine) > 1;

@@ -117,6 +117,20 @@ std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, con
   return id;
 }
 
+bool has_multicast(const Machine& machine, int gpus) {
+  return machine.fabric.multicast && gpus > 1 && gpus <= machine.gpus_per_node;
+}
+
+void require_multicast(const Machine& machine, int gpus, std::string_view what, std::string_view instead) {
+  if (gpus == 1 || has_multicast(machine, gpus)) return;
+  if (!machine.fabric.multicast)
+    throw UserError(fmt::format(
+        "{} needs a switch that multicasts (fabric.multicast), which machine {} does not have; use {}", what,
+        machine.name, instead));
+  throw UserError(fmt::format("{} on {} GPUs: a switch of machine {} reaches the {} GPUs of a node; use {}",
+                              what, gpus, machine.name, machine.gpus_per_node, instead));
+}
+
 void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels) {
   if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
   if (knobs.launch == LaunchMode::graph) {

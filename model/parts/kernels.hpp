@@ -110,6 +110,11 @@ std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, con
 // barrier.
 void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels);
 
+// Whether one switch that multicasts (fabric.multicast) connects the first `gpus` GPUs.
+bool has_multicast(const Machine& machine, int gpus);
+// Throws UserError where it does not; `what` is what needs the switch, `instead` what is possible.
+void require_multicast(const Machine& machine, int gpus, std::string_view what, std::string_view instead);
+
 // Throws UserError if a compute unit cannot hold this many waves of a workgroup.
 void check_waves(std::int32_t waves, const Gpu& gpu);
 

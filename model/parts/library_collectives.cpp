@@ -202,7 +202,8 @@ std::int32_t add_block_copy(ScheduleBuilder& builder, const Machine& machine, co
   kernel.profile = KernelProfile::vendor;
   kernel.resources = copy_resources();
   const std::int32_t workgroups = kCopiesOfCu * machine.gpu.cu_count();
-  kernel.library = {.routine = LibraryRoutine::block_copy, .channels = workgroups};
+  kernel.library = {.routine = copy.contiguous ? LibraryRoutine::plain : LibraryRoutine::block_copy,
+                    .channels = copy.contiguous ? 0 : workgroups};
   const std::int32_t id = builder.kernel(std::move(kernel));
   const std::int32_t pieces = ceil_div(workgroups, static_cast<std::int32_t>(copy.blocks.size()));
   for (std::size_t i = 0; i < copy.blocks.size(); ++i) {

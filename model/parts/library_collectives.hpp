@@ -103,6 +103,7 @@ struct BlockCopy {
   std::int16_t to = -1;
   std::vector<Rect> blocks;  // in `from`
   std::vector<Rect> places;  // in `to`
+  bool contiguous = false;   // whole rows to the same place: at the rate of memory
 };
 std::int32_t add_block_copy(ScheduleBuilder& builder, const Machine& machine, const BlockCopy& copy);
 

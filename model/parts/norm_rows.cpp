@@ -49,9 +49,14 @@ void add_rows(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, in
   for (std::int32_t row = p; row < draft.problem.m; row += shot.workgroups) {
     if (shot.arrived >= 0)
       builder.wait(shot.arrived, row, (draft.ranks() - 1) * shot.pieces, Scope::system, draft.knobs.lock);
-    add_by_peer(builder, draft.knobs.serves, [&] {
-      builder.load(norm.residual, row_of(draft, row), rank);
-      builder.reduce(draft.partial, row_of(draft, row), rank);
+    const bool in_switch = draft.knobs.transport == Transport::multimem && draft.sends();
+    add_of_all(draft, [&] {
+      if (in_switch) {
+        builder.load(draft.partial, row_of(draft, row), rank);
+      } else {
+        builder.load(norm.residual, row_of(draft, row), rank);
+        builder.reduce(draft.partial, row_of(draft, row), rank);
+      }
       for (const int peer : peers) {
         if (shot.slots >= 0) {
           builder.reduce(shot.slots, slot_of_row(draft, peer, row), rank);
@@ -60,6 +65,7 @@ void add_rows(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, in
         }
       }
     });
+    if (in_switch) builder.reduce(norm.residual, row_of(draft, row), rank);
     finish_norm_row(draft, norm, rank, row);
   }
 }

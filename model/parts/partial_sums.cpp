@@ -293,6 +293,10 @@ std::vector<const SumTile*> walk_of_items(const ProductShares& shares,
   return order;
 }
 
+bool has_multimem(const Machine& machine, int gpus, DType dtype) {
+  return has_multicast(machine, gpus) && adds_in_switch(dtype);
+}
+
 void multiply(SumDraft& draft, int rank, const Rect& rect) {
   if (draft.alone()) return draft.builder.load(draft.partial, rect, rank);
   draft.builder.matmul(draft.a, draft.b, rect, 0, depth_of(draft.problem, rank));
@@ -300,9 +304,9 @@ void multiply(SumDraft& draft, int rank, const Rect& rect) {
 
 void store_sum(SumDraft& draft, int rank, const Rect& rect, std::int32_t workgroup) {
   const Rect place = draft.place_in_c(rank, rect);
-  add_by_peer(draft.builder, draft.knobs.serves, [&] {
+  if (!draft.everywhere) return draft.builder.store(draft.c, place, rank);
+  add_of_all(draft, [&] {
     draft.builder.store(draft.c, place, rank);
-    if (!draft.everywhere) return;
     for (const int peer : draft.peers_of(rank, workgroup)) draft.builder.store(draft.c, place, peer);
   });
 }
@@ -353,7 +357,7 @@ void add_item(SumDraft& draft, int rank, const SumTile& item, const SumFlags& fl
     for (const std::int32_t tile : item.tiles)
       draft.builder.wait(flags.arrived, tile, peers, Scope::system, draft.knobs.lock);
   }
-  add_by_peer(draft.builder, draft.knobs.serves, [&] {
+  add_of_all(draft, [&] {
     draft.builder.load(draft.partial, item.rect, rank);
     for (const int peer : draft.peers_of(rank, workgroup)) {
       if (pushed) {
@@ -395,7 +399,7 @@ void multiply_shares(SumDraft& draft, const ProductShares& shares, int rank, std
 
 void compute_partials(SumDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
                       const std::vector<const SumTile*>& walk, const SumFlags& flags) {
-  const bool pulled = draft.knobs.transport == Transport::pull;
+  const bool pulled = draft.knobs.transport != Transport::push;
   bool opened = false;
   multiply_shares(
       draft, shares, rank, number, [&](std::size_t i) -> const Rect& { return walk[i]->rect; },

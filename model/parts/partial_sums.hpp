@@ -38,8 +38,14 @@
 namespace tritax {
 
 // Who moves partial sums: their rank stores them into slots of the owner (push), or the owner loads them
-// (pull).
-enum class Transport : std::uint8_t { push, pull };
+// (pull); or the switch adds them up while the owner loads them, and copies what it stores to all (multimem).
+enum class Transport : std::uint8_t { push, pull, multimem };
+inline constexpr std::array<std::string_view, 3> kSumTransportNames{"push", "pull", "multimem"};
+// Who posts copies to copy engines: the host, behind a GEMM kernel per piece, or a kernel, when its flags say
+// that a piece is there.
+enum class Posts : std::uint8_t { host, kernel };
+inline constexpr std::array<std::string_view, 2> kPostsNames{"host", "kernel"};
+// Of data that nobody adds up.
 inline constexpr std::array<std::string_view, 2> kTransportNames{"push", "pull"};
 
 enum class Blocks : std::uint8_t { rows, columns };
@@ -54,6 +60,7 @@ struct SumKnobs : SharingKnobs {
   // Engine whose all-reduce replaces the library's (is_custom()), or none.
   LibraryRoutine custom = LibraryRoutine::none;
   ServesPeers serves = ServesPeers::in_turn;
+  Posts posts = Posts::host;
 };
 SumKnobs sum_knobs_of(const Values& values);
 
@@ -61,6 +68,8 @@ SumKnobs sum_knobs_of(const Values& values);
 const Spec& sum_knob(std::string_view name);
 
 // Throws UserError for values that no machine allows.
+// Throws UserError for a transport that the machine does not have, for partial sums of this type.
+void check_transport(Transport transport, const Machine& machine, int gpus, DType dtype);
 void check_sum_knobs(const SumKnobs& knobs);
 
 struct PartialSums {
@@ -126,6 +135,8 @@ struct SumDraft {
   std::int16_t c = -1;
   std::int16_t partial =
       -1;  // all of C, over the own share of K; C itself with one rank; the summand without a product
+  std::int16_t own = -1;     // staged sums: the input, of which `partial` is a copy
+  std::int16_t out = -1;     // staged sums: the copy of C
   std::int16_t slots = -1;   // of the own block: one slot per rank, one below the other
   std::int16_t opened = -1;  // one flag per rank: its slots, and the sums that it pulled, may be overwritten
   std::int16_t done = -1;    // (workgroup, rank), where a run ends with an exchange
@@ -180,6 +191,17 @@ std::vector<const SumTile*> walk_of_items(const ProductShares& shares,
 
 // Adds the product of a tile to the accumulator; without a product, loads the own summand.
 void multiply(SumDraft& draft, int rank, const Rect& rect);
+
+// Whether the switch can add up partial sums of this type on `gpus` GPUs of the machine.
+bool has_multimem(const Machine& machine, int gpus, DType dtype);
+
+// Adds operations on one rectangle of all ranks, as `add` does: as one operation of the switch, or as a group
+// unless the kernel serves its peers in turn.
+template <typename Add>
+void add_of_all(SumDraft& draft, Add&& add) {
+  if (draft.knobs.transport == Transport::multimem && draft.sends()) return draft.builder.multimem(add);
+  add_by_peer(draft.builder, draft.knobs.serves, add);
+}
 
 // Adds the stores of a finished sum of the own block: to the own C, or to C of all ranks.
 void store_sum(SumDraft& draft, int rank, const Rect& rect, std::int32_t workgroup);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "model/machine/check_machine.hpp"
+#include "model/parts/collectives.hpp"
 #include "model/parts/sum_patterns.hpp"
 
 namespace tritax {
@@ -45,6 +46,11 @@ Rect piece_of_block(const SumDraft& draft, int owner, std::int32_t i) {
     piece.cols = count;
   }
   return piece;
+}
+
+// Number of a piece among the pieces of all peers.
+std::int32_t number_of_piece(const SumDraft& draft, int owner, std::int32_t piece) {
+  return owner * draft.knobs.chunks + piece;
 }
 
 std::int32_t gemm_of(SumDraft& draft, int rank, const std::string& name,
@@ -97,8 +103,10 @@ void post_pieces(SumDraft& draft, int rank, std::int32_t i, std::int16_t arrived
   }
 }
 
+// `summed` >= 0: the sum stays in the own C, and the flag of its piece counts it; copies take it to all.
 std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
-                           const std::vector<SumTile>& items, std::int16_t arrived) {
+                           const std::vector<SumTile>& items, std::int16_t arrived,
+                           std::int16_t summed = -1) {
   Kernel kernel;
   kernel.name = "add";
   kernel.rank = rank;
@@ -122,9 +130,92 @@ std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
       builder.load(draft.partial, rect, rank);
       for (const int peer : draft.peers_of(rank, q))
         builder.reduce(draft.slots, draft.place_in_slot(rank, peer, rect), rank);
-      store_sum(draft, rank, rect, q);
+      if (summed < 0) {
+        store_sum(draft, rank, rect, q);
+      } else {
+        builder.store(draft.c, rect, rank);
+        builder.signal(summed, last, 1, rank, Scope::gpu, draft.knobs.lock);
+      }
     }
     exchange_done(draft, rank, q);
+  }
+  return id;
+}
+
+// One GEMM kernel in the order of the pieces, which counts the tiles of every piece. It leaves the compute
+// units to the posting kernel that workgroups_leaving_room() leaves.
+std::int32_t gemm_in_order(SumDraft& draft, int rank, std::vector<const SumTile*> tiles,
+                           std::int32_t workgroups, std::int16_t ready) {
+  const auto place = [&](const SumTile* tile) {
+    return tile->owner == rank ? draft.knobs.chunks
+                               : piece_at(draft, tile->owner, along(draft, tile->rect).begin);
+  };
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [&](const SumTile* x, const SumTile* y) { return place(x) < place(y); });
+  Kernel kernel;
+  kernel.name = "gemm";
+  kernel.rank = rank;
+  kernel.resources = draft.gemm_resources;
+  kernel.tile = draft.tile;
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  for (std::int32_t p = 0; p < workgroups; ++p) {
+    draft.builder.workgroup(id);
+    tell_opened(draft, rank, p == 0);
+    for (auto i = static_cast<std::size_t>(draft.first_item(p, workgroups)); i < tiles.size();
+         i += static_cast<std::size_t>(workgroups)) {
+      const SumTile& tile = *tiles[i];
+      multiply(draft, rank, tile.rect);
+      draft.builder.store(draft.partial, tile.rect, rank);
+      if (tile.owner == rank) continue;
+      draft.builder.signal(ready, number_of_piece(draft, tile.owner, place(&tile)), 1, rank, Scope::gpu,
+                           draft.knobs.lock);
+    }
+  }
+  return id;
+}
+
+struct PostFlags {
+  std::int16_t ready = -1;    // per piece of all peers: tiles that are stored
+  std::int16_t arrived = -1;  // per own piece: peers whose partial sums are here
+  std::int16_t summed = -1;   // all-reduce, per own piece: items that are added up
+  std::int16_t ended = -1;    // all-reduce, per peer: its sums are here
+};
+
+// A workgroup per peer posts its pieces as they are computed, and where all ranks get the sum, the own pieces
+// as they are added up.
+std::int32_t posting_kernel(SumDraft& draft, int rank, const std::vector<std::int32_t>& tiles_in,
+                            const std::vector<std::int32_t>& items_in, const PostFlags& flags) {
+  ScheduleBuilder& builder = draft.builder;
+  const LockProtocol lock = draft.knobs.lock;
+  Kernel kernel;
+  kernel.name = "post";
+  kernel.rank = rank;
+  kernel.resources = {.threads = 64, .registers_per_thread = 32, .lds_bytes = 0};
+  kernel.placement = Placement::persistent;
+  const std::int32_t id = builder.kernel(std::move(kernel));
+  for (const int peer : draft.peers_of(rank, 0)) {
+    builder.workgroup(id);
+    await_opened(draft, peer);
+    for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
+      const Rect piece = piece_of_block(draft, peer, i);
+      if (piece.rows == 0 || piece.cols == 0) break;
+      const std::int32_t number = number_of_piece(draft, peer, i);
+      builder.wait(flags.ready, number, tiles_in[static_cast<std::size_t>(number)], Scope::gpu, lock);
+      builder.post(draft.slots, draft.place_in_slot(peer, rank, piece), peer, draft.partial, piece.row,
+                   piece.col, rank);
+      builder.signal(flags.arrived, i, 1, peer, Scope::system, lock);
+    }
+    if (!draft.everywhere) continue;
+    for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
+      const Rect piece = piece_of_block(draft, rank, i);
+      if (piece.rows == 0 || piece.cols == 0) break;
+      builder.wait(flags.summed, i, items_in[static_cast<std::size_t>(i)], Scope::gpu, lock);
+      builder.post(draft.c, piece, peer, draft.c, piece.row, piece.col, rank);
+    }
+    if (flags.ended < 0) continue;
+    builder.signal(flags.ended, rank, 1, peer, Scope::system, lock);
+    builder.wait(flags.ended, peer, 1, Scope::system, lock);
   }
   return id;
 }
@@ -132,9 +223,9 @@ std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
 // The adders are resident before their copies arrive, and may take all registers of their compute units. One
 // compute unit of every die is left to the kernels that signal copies, because the only workgroup of a kernel
 // goes to the first die, whichever die has room.
-std::int32_t adding_workgroups(const SumDraft& draft) {
+std::int32_t workgroups_leaving_room(const SumDraft& draft, std::int32_t cus) {
   const Gpu& gpu = draft.machine.gpu;
-  const std::int32_t adders = all_cus(gpu, draft.knobs.comm_cus);
+  const std::int32_t adders = all_cus(gpu, cus);
   return draft.sends() ? std::clamp(gpu.cu_count() - std::max(1, gpu.xcds), 1, adders) : adders;
 }
 
@@ -168,6 +259,58 @@ void host_program_of(SumDraft& draft, int rank, const std::vector<SumTile>& tile
   if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
 }
 
+// Items of own pieces must not cross their borders, so that a piece is complete when all of them are.
+std::vector<SumTile> items_of_pieces(const SumDraft& draft) {
+  std::vector<SumTile> items;
+  const std::int32_t side = 128;
+  for (int owner = 0; owner < draft.ranks(); ++owner) {
+    for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
+      const Rect piece = piece_of_block(draft, owner, i);
+      for (Rect rect : cut({0, 0, piece.rows, piece.cols}, side, side)) {
+        rect.row += piece.row;
+        rect.col += piece.col;
+        SumTile& item = items.emplace_back();
+        item.rect = rect;
+        item.owner = owner;
+        item.number = static_cast<std::int32_t>(items.size()) - 1;
+      }
+    }
+  }
+  return items;
+}
+
+// One GEMM kernel; a kernel posts the copies.
+void add_posting(SumDraft& draft) {
+  ScheduleBuilder& builder = draft.builder;
+  const std::vector<SumTile> tiles = cut_tiles(draft);
+  const std::vector<SumTile> items = items_of_pieces(draft);
+  const std::int32_t chunks = draft.knobs.chunks;
+  std::vector<std::int32_t> tiles_in(static_cast<std::size_t>(draft.ranks() * chunks), 0);
+  for (const SumTile& tile : tiles) {
+    const std::int32_t piece = piece_at(draft, tile.owner, along(draft, tile.rect).begin);
+    ++tiles_in[static_cast<std::size_t>(number_of_piece(draft, tile.owner, piece))];
+  }
+  PostFlags flags;
+  flags.ready = builder.flags("ready", draft.ranks() * chunks);
+  flags.arrived = builder.flags("arrived", chunks);
+  if (draft.everywhere) flags.summed = builder.flags("summed", chunks);
+  if (draft.everywhere && draft.opens()) flags.ended = builder.flags("ended", draft.ranks());
+  const std::int32_t adding = workgroups_leaving_room(draft, draft.knobs.comm_cus);
+  const std::int32_t multiplying = workgroups_leaving_room(draft, draft.knobs.gemm_cus);
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    std::vector<std::int32_t> items_in(static_cast<std::size_t>(chunks), 0);
+    for (const SumTile& item : items) {
+      if (item.owner == rank)
+        ++items_in[static_cast<std::size_t>(piece_at(draft, rank, along(draft, item.rect).begin))];
+    }
+    const std::int32_t gemm =
+        gemm_in_order(draft, rank, walk_of(draft, rank, tiles), multiplying, flags.ready);
+    const std::int32_t post = posting_kernel(draft, rank, tiles_in, items_in, flags);
+    const std::int32_t add = waiting_adder(draft, rank, adding, items, flags.arrived, flags.summed);
+    host_program(builder, rank, draft.knobs, {{gemm, 0}, {post, 1}, {add, 0}});
+  }
+}
+
 }  // namespace
 
 void add_copy_engine(SumDraft& draft) {
@@ -175,10 +318,11 @@ void add_copy_engine(SumDraft& draft) {
   draft.add_partial();
   draft.add_slots();
   add_opened(draft);
+  if (draft.sends() && draft.knobs.posts == Posts::kernel) return add_posting(draft);
   const std::vector<SumTile> tiles = cut_tiles(draft);
   const std::vector<SumTile> items =
       draft.sends() ? items_of(draft, whole_tiles(draft), kMostOfReducer) : std::vector<SumTile>{};
-  const std::int32_t adding = adding_workgroups(draft);
+  const std::int32_t adding = workgroups_leaving_room(draft, draft.knobs.comm_cus);
   std::int16_t arrived = -1;
   if (draft.sends()) arrived = draft.builder.flags("arrived", draft.knobs.chunks);
   if (draft.everywhere && draft.opens()) add_done(draft, adding);

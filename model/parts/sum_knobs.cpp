@@ -15,12 +15,13 @@ constexpr std::int64_t kMaxRings = 1024;
 constexpr std::array<std::string_view, 1 + kCommonDTypeCount> kWireNames{"usual", "fp32", "fp16", "bf16",
                                                                          "fp8"};
 
-constexpr std::array<Spec, 6> kSumKnobs{{
+constexpr std::array<Spec, 7> kSumKnobs{{
     {.name = "transport",
-     .help = "who moves partial sums: the GPU that has them stores them (push), or the owner loads them "
-             "(pull)",
+     .help =
+         "who moves partial sums: the GPU that has them stores them (push), the owner loads them (pull), or "
+         "the switch adds them up for the owner and sends the sum to all (multimem, NVLink SHARP)",
      .kind = ValueKind::name,
-     .names = kTransportNames,
+     .names = kSumTransportNames,
      .shown = "{}"},
     {.name = "chunks",
      .help = "pieces per peer block for copy engines; each GEMM kernel computes one piece of every block",
@@ -56,6 +57,15 @@ constexpr std::array<Spec, 6> kSumKnobs{{
      .value_if_column_missing = static_cast<std::int64_t>(ServesPeers::in_turn),
      .shown = "peers {}",
      .not_shown = 0},
+    {.name = "posts",
+     .help = "who posts copies to copy engines: the host, behind a GEMM kernel per piece (host), or a "
+             "kernel, while one "
+             "GEMM kernel computes piece after piece (kernel)",
+     .kind = ValueKind::name,
+     .names = kPostsNames,
+     .value_if_column_missing = static_cast<std::int64_t>(Posts::host),
+     .shown = "posted by the {}",
+     .not_shown = 0},
 }};
 
 // The dtype of a knob, if the knob gives one.
@@ -83,6 +93,7 @@ SumKnobs sum_knobs_of(const Values& values) {
   knobs.wire = dtype_of_knob(values, "wire_dtype");
   knobs.result = dtype_of_knob(values, "result_dtype");
   knobs.custom = custom_of(values);
+  knobs.posts = static_cast<Posts>(values.get_or("posts", static_cast<std::int64_t>(knobs.posts)));
   knobs.serves = static_cast<ServesPeers>(values.get_or("peers", static_cast<std::int64_t>(knobs.serves)));
   return knobs;
 }
@@ -91,6 +102,14 @@ const Spec& sum_knob(std::string_view name) {
   const Spec* found = find_spec(kSumKnobs, name);
   TRITAX_ASSERT(found != nullptr, "no such knob of partial sums");
   return *found;
+}
+
+void check_transport(Transport transport, const Machine& machine, int gpus, DType dtype) {
+  if (transport != Transport::multimem || gpus == 1 || has_multimem(machine, gpus, dtype)) return;
+  require_multicast(machine, gpus, "transport: multimem", "push or pull");
+  throw UserError(
+      fmt::format("transport: multimem and sums in {}; switches add fp16, bf16 and fp32; use push or pull",
+                  name_of(dtype)));
 }
 
 void check_sum_knobs(const SumKnobs& knobs) {

@@ -1,6 +1,7 @@
 // GEMM and summation in separate kernels or workgroups: one after the other, or side by side.
 #include <algorithm>
 
+#include "model/parts/staged_sums.hpp"
 #include "model/parts/sum_patterns.hpp"
 
 namespace tritax {
@@ -84,7 +85,7 @@ void add_direct(SumDraft& draft) {
     const std::vector<const SumTile*> order = walk_of(draft, rank, items);
     const std::int32_t kernel = pushed ? adding_kernel(draft, rank, workgroups, order, flags)
                                        : pulling_kernel(draft, rank, workgroups, order, ready);
-    host_program(draft.builder, rank, draft.knobs, {{kernel, 0}});
+    host_program(draft.builder, rank, draft.knobs, staged_launches(draft, rank, kernel));
   }
 }
 

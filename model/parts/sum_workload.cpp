@@ -88,6 +88,7 @@ void check_sums_in_memory(const PartialSums& sums, const Machine& machine, const
   check_dtype(sums.dtype, machine);
   check(knobs, machine.gpu);
   check_sum_knobs(knobs);
+  check_transport(knobs.transport, machine, sums.gpus, wire_dtype(sums, knobs));
   const double sides = static_cast<double>(sums.m) + static_cast<double>(sums.n);
   const double operands = sides * depth_of(sums, 0) * bytes_of(sums.dtype);
   check_memory("this problem", operands + more_bytes, machine.gpu);
@@ -105,6 +106,13 @@ double sum_bound_ns(const Pattern& pattern, const PartialSums& sums, const Machi
   return gemm_bound_ns(pattern, shape_of(sums), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
 }
 
+Axis transport_axis(const Machine& machine, int gpus, DType dtype) {
+  std::vector<std::int64_t> values{static_cast<std::int64_t>(Transport::push),
+                                   static_cast<std::int64_t>(Transport::pull)};
+  if (has_multimem(machine, gpus, dtype)) values.push_back(static_cast<std::int64_t>(Transport::multimem));
+  return column_axis("transport", values);
+}
+
 Values default_sum_knobs(const Values& table, const PartialSums& sums, const Machine& machine) {
   Values knobs = table;
   knobs.assume("rings", usual_rings(sums, machine));
@@ -118,11 +126,13 @@ KnobSpace sum_space(const Pattern& pattern, const PartialSums& sums, const Machi
   space.base = space.base.with(pins);
   if (sums.gpus == 1) return space;
   if (pattern.uses("transport") && !pins.given("transport")) {
-    space.axes.push_back(column_axis("transport", {static_cast<std::int64_t>(Transport::push),
-                                                   static_cast<std::int64_t>(Transport::pull)}));
+    space.axes.push_back(transport_axis(machine, sums.gpus, wire_dtype(sums, sum_knobs_of(space.base))));
   }
   if (pattern.uses("chunks") && !pins.given("chunks"))
     space.axes.push_back(numbers("chunks", {1, 2, 4, 8}, 2));
+  if (pattern.uses("posts") && !pins.given("posts"))
+    space.axes.push_back(column_axis(
+        "posts", {static_cast<std::int64_t>(Posts::host), static_cast<std::int64_t>(Posts::kernel)}));
   const std::int64_t strides = strides_of_rings(sums.gpus);
   if (pattern.uses("rings") && !pins.given("rings") && strides > 1)
     space.axes.push_back(numbers("rings", {1, strides}, usual_rings(sums, machine)));

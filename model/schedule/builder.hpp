@@ -95,6 +95,12 @@ class ScheduleBuilder {
   void store(std::int16_t buffer, Rect rect, int rank);
   void copy(std::int16_t buffer, Rect rect, int rank, std::int16_t src_buffer, std::int32_t src_row,
             std::int32_t src_col, int src_rank);
+  // The same by a copy engine, to which the workgroup posts the copy.
+  void post(std::int16_t buffer, Rect rect, int rank, std::int16_t src_buffer, std::int32_t src_row,
+            std::int32_t src_col, int src_rank) {
+    copy(buffer, rect, rank, src_buffer, src_row, src_col, src_rank);
+    schedule_.ops.back().by_engine = true;
+  }
   void reduce(std::int16_t buffer, Rect rect, int rank);
   void rms_norm(std::int16_t weights, Rect rect, int rank);
   void atomic_add(std::int16_t buffer, Rect rect, int rank);
@@ -116,6 +122,18 @@ class ScheduleBuilder {
     add();
     for (std::size_t i = first; i < schedule_.ops.size(); ++i)
       schedule_.ops[i].with_previous = (i - first) % kMostTogether != 0;
+  }
+
+  // The operations that `add` adds are one operation of the switch: stores, or a load and reduces, of one
+  // rectangle of several ranks (group.hpp).
+  template <typename Add>
+  void multimem(Add&& add) {
+    const std::size_t first = schedule_.ops.size();
+    add();
+    for (std::size_t i = first; i < schedule_.ops.size(); ++i) {
+      schedule_.ops[i].with_previous = i > first;
+      schedule_.ops[i].multimem = true;
+    }
   }
 
   void launch(int rank, std::int32_t kernel, std::int32_t stream = 0);

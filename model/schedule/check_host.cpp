@@ -131,7 +131,7 @@ class HostChecker {
       findings_.add(Kind::meaningless, where, "is a transfer that is not a copy");
     } else if (!fault.message.empty()) {
       findings_.add(fault.kind, where, std::move(fault.message));
-    } else if (copy.with_previous) {
+    } else if (copy.with_previous || copy.multimem) {
       findings_.add(Kind::meaningless, where,
                     "starts with an operation before it; only workgroups have groups");
     }

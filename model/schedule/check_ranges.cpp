@@ -131,7 +131,9 @@ class RangeChecker {
       const Op& op = schedule_.ops[range.first_op + i];
       refused_ = false;
       check_op(op, schedule_.kernels[kernel], range.op_count - i - 1);
-      if (op.with_previous && !refused_) {
+      if (op.by_engine && op.kind != OpKind::copy && !refused_)
+        refuse(Kind::meaningless, "is by_engine; a copy engine only copies");
+      if ((op.with_previous || op.multimem) && !refused_) {
         const std::string fault =
             fault_of_group(schedule_, range, i, schedule_.kernels[kernel].rank, claim_.end);
         if (!fault.empty()) refuse(Kind::meaningless, fault);

@@ -9,7 +9,8 @@
 //   load own      reduce of 1   reduce of 2    another; the sum is in this order, whichever arrives first
 //
 // A group of n moves shares the rate of its workgroup: latency + n · bytes / rate, where n operations that
-// follow each other take n · (latency + bytes / rate).
+// follow each other take n · (latency + bytes / rate). A group that the switch carries out (`multimem`) takes
+// latency + bytes / rate: the workgroup stores or loads the bytes of one rank.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +33,12 @@ inline std::size_t end_of_group(std::span<const Op> ops, std::size_t first) {
   return end;
 }
 
-// What is wrong with ops[number] of a program as a member of its group; empty if nothing is, or if it begins
-// a group. `block_end`: index of the operation behind the last block that a claim may skip. The operation
-// itself is in range.
+// Whether switches add up elements of this type (PTX ISA, multimem.ld_reduce for sm_90: f16, bf16, f32, f64).
+bool adds_in_switch(DType dtype);
+
+// What is wrong with ops[number] of a program as a member of its group, or as the first of a group that the
+// switch carries out; empty if nothing is. `block_end`: index of the operation behind the last block that a
+// claim may skip. The operation itself is in range.
 std::string fault_of_group(const Schedule& schedule, const Workgroup& program, std::size_t number,
                            std::int32_t rank, std::size_t block_end);
 

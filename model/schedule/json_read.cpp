@@ -313,6 +313,12 @@ class Reader {
       case OpField::group:
         op.with_previous = value.has("with_previous") && value.at("with_previous").boolean();
         return;
+      case OpField::engine:
+        op.by_engine = value.has("by_engine") && value.at("by_engine").boolean();
+        return;
+      case OpField::multimem:
+        op.multimem = value.has("multimem") && value.at("multimem").boolean();
+        return;
     }
   }
 

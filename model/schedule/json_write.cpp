@@ -323,6 +323,12 @@ class Writer {
       case OpField::group:
         if (op.with_previous) put(R"(, "with_previous": true)");
         return;
+      case OpField::engine:
+        if (op.by_engine) put(R"(, "by_engine": true)");
+        return;
+      case OpField::multimem:
+        if (op.multimem) put(R"(, "multimem": true)");
+        return;
     }
   }
 

@@ -41,6 +41,8 @@ enum class OpField : std::uint8_t {
   sparse,    // index, src_buffer (values), b_buffer (x), src_col, of the own rank
   lanes,     // src_row, value
   group,     // with_previous
+  multimem,
+  engine,  // by_engine
 };
 enum class HostField : std::uint8_t { kernel, graph, stream, event, transfer, label, duration };
 
@@ -98,10 +100,22 @@ constexpr auto op_traits_table() {
   return std::array{
       OpTraits{
           K::matmul, "matmul", {F::operands, F::rect, F::k}, Reads::operands, {}, A::multiplied_into, loads},
-      OpTraits{K::load, "load", {F::from, F::tile}, Reads::tile, {}, A::replaced, loads},
-      OpTraits{K::store, "store", {F::to, F::tile, F::group}, {}, W::over, A::written_out, sent},
-      OpTraits{K::copy, "copy", {F::to, F::tile, F::source, F::group}, Reads::source, W::over, {}, drains},
-      OpTraits{K::reduce, "reduce", {F::from, F::tile, F::group}, Reads::tile, {}, A::added_to, loads},
+      OpTraits{K::load, "load", {F::from, F::tile, F::multimem}, Reads::tile, {}, A::replaced, loads},
+      OpTraits{K::store, "store", {F::to, F::tile, F::group, F::multimem}, {}, W::over, A::written_out, sent},
+      OpTraits{K::copy,
+               "copy",
+               {F::to, F::tile, F::source, F::group, F::engine},
+               Reads::source,
+               W::over,
+               {},
+               drains},
+      OpTraits{K::reduce,
+               "reduce",
+               {F::from, F::tile, F::group, F::multimem},
+               Reads::tile,
+               {},
+               A::added_to,
+               loads},
       OpTraits{K::atomic_add, "atomic_add", {F::to, F::tile, F::group}, {}, W::onto, A::written_out, drains},
       OpTraits{K::attend,
                "attend",
@@ -192,10 +206,10 @@ constexpr bool loads(OpKind kind) {
 constexpr bool is_sent(OpKind kind) {
   return has(kind, [](auto& row) { return row.order.sent; });
 }
-// A relaxed signal waits for no store, and sending waves do not execute it.
+// A relaxed signal waits for no store. Sending waves execute neither that nor what the switch carries out.
 inline bool is_relaxed(const Op& op) { return op.kind == OpKind::signal && op.order == MemoryOrder::relaxed; }
 inline bool drains(const Op& op) { return drains(op.kind) && !is_relaxed(op); }
-inline bool is_sent(const Op& op) { return is_sent(op.kind) && !is_relaxed(op); }
+inline bool is_sent(const Op& op) { return is_sent(op.kind) && !is_relaxed(op) && !op.multimem; }
 inline bool sets_flag(const Op& op) { return op.kind == OpKind::signal && op.change == FlagChange::set; }
 // Stores, copies and atomic adds: writes drain while later operations run.
 constexpr bool is_asynchronous(OpKind kind) {

@@ -11,6 +11,8 @@ struct Rect {
   std::int32_t col = 0;
   std::int32_t rows = 0;
   std::int32_t cols = 0;
+
+  bool operator==(const Rect&) const = default;
 };
 
 // Rectangles in these functions lie inside a buffer, so sums do not overflow.

@@ -53,6 +53,15 @@
 // waits, stores, copies, atomic additions, combines, or reductions, of which the first may be a load. What it
 // leaves in the accumulator is as if its operations followed each other (group.hpp).
 //
+// A group of stores, or of a load and reduces, whose operations are all `multimem` is one operation of the
+// switch between the GPUs (NVLink SHARP; PTX ISA, multimem.st and multimem.ld_reduce): the same rectangle of
+// several ranks, the own one among them. The switch copies what the workgroup stores to all of them, or adds
+// up what it loads from all of them, so that the bytes cross the link of the workgroup's GPU once.
+//
+// Posted copies: a `copy` that is `by_engine` is carried out by a copy engine of the workgroup's GPU, to
+// which the workgroup posts it, without a host (ROCm/mori writes SDMA packets from kernels). It begins when
+// an engine is free. For all else it is a copy: a later signal waits for its end.
+//
 // Work queues: a `claim` that names items draws items one after the other and runs them until no item is
 // left; items.hpp.
 //
@@ -146,6 +155,8 @@ struct alignas(64) Op {
   FlagChange change = FlagChange::add;       // signal
   MemoryOrder order = MemoryOrder::release;  // signal
   bool with_previous = false;                // starts together with the operation before it
+  bool multimem = false;                     // the switch carries out its group
+  bool by_engine = false;                    // copy: a copy engine of the GPU carries it out
   std::int16_t rank = 0;                     // the other side; the own rank for local operations
   std::int16_t src_rank = 0;                 // copy
   std::int16_t buffer = -1;

@@ -37,7 +37,8 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
   double store_done = 0;
   for (const Op& op : ops_of(schedule, workgroup)) {
     if (op.kind == OpKind::claim) break;
-    if (has_sender && is_sent(op)) continue;  // sending waves execute it during the next matmul
+    if (op.multimem && op.with_previous) continue;  // one operation of the switch
+    if (has_sender && is_sent(op)) continue;        // sending waves execute it during the next matmul
     if (drains(op)) now = std::max(now, store_done);
     if (multiplies(op.kind)) {
       const MatmulWork work = matmul_times(op);
@@ -45,6 +46,11 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
       chain.matmuls.draw += work.draw;
       now += work.ns / matmul_times.boost();
     } else if (moves_data(op.kind)) {
+      if (op.by_engine) {
+        const double gb_per_s = machine.copy_engine.gb_per_s;
+        store_done = now + (gb_per_s > 0 ? tile_bytes(schedule, op) / gb_per_s : 0);
+        continue;
+      }
       MoveKind kind = move_of(op, kernel.rank).kind;
       // A copy counts only as stores here, at the store rate of a unit: a looser and simpler bound.
       if (kind == MoveKind::local_copy) kind = MoveKind::local_store;
@@ -108,6 +114,17 @@ class Wires {
       for (const Op& op : ops_of(schedule_, program_of(kernel, p))) {
         if (op.kind == OpKind::claim) break;
         if (!moves_data(op.kind)) continue;
+        if (op.by_engine) {
+          const Move move = move_of(op, kernel.rank);
+          if (move.peer != move.rank)
+            send(move.from(), move.to(), tile_bytes(schedule_, op),
+                 moves_.links(kernel.profile, move.traffic()));
+          continue;
+        }
+        if (op.multimem) {
+          add_in_switch(kernel, op, std::min(1.0, time_factor) * tile_bytes(schedule_, op));
+          continue;
+        }
         const Move move = move_of(op, kernel.rank);
         bytes[static_cast<std::size_t>(move.peer)][static_cast<std::size_t>(move.traffic())] +=
             std::min(1.0, time_factor) * tile_bytes(schedule_, op);
@@ -168,6 +185,26 @@ class Wires {
     }
     egress_ns_[static_cast<std::size_t>(links.ports)][f] += bytes / links.egress_gb_per_s;
     ingress_ns_[static_cast<std::size_t>(links.ports)][t] += bytes / links.ingress_gb_per_s;
+  }
+
+  // What the switch carries out crosses the own link once, and the link of every rank of its group.
+  void add_in_switch(const Kernel& kernel, const Op& op, double bytes) {
+    const Move move = move_of(op, kernel.rank);
+    const LinkRates& links = moves_.links(kernel.profile, move.traffic());
+    const auto own = static_cast<std::size_t>(kernel.rank);
+    const auto peer = static_cast<std::size_t>(op.rank);
+    const auto over = [&](std::size_t rank, bool out) {
+      const std::size_t other = rank == 0 ? 1 : 0;
+      const auto& route = out ? topology_.routes[rank][other] : topology_.routes[other][rank];
+      const int edge = out ? route.front() : route.back();
+      const TopologyEdge& on = topology_.edges[static_cast<std::size_t>(edge)];
+      edge_ns_[static_cast<std::size_t>(edge)] += bytes / (links.efficiency_on(on) * on.raw_gb_per_s);
+      auto& port = out ? egress_ns_ : ingress_ns_;
+      port[static_cast<std::size_t>(links.ports)][rank] +=
+          bytes / (out ? links.egress_gb_per_s : links.ingress_gb_per_s);
+    };
+    over(peer, move.pulls());
+    if (!op.with_previous) over(own, !move.pulls());
   }
 
   const Schedule& schedule_;
@@ -402,10 +439,11 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
       begins_k = begins_k || op.k_begin == 0 || op.kind == OpKind::attend;
       continue;
     }
-    if (moves_data(op.kind)) {
+    if (moves_data(op.kind) && !(op.multimem && op.with_previous)) {
       const double bytes = tile_bytes(schedule, op);
       const Move move = move_of(op, kernel.rank);
-      if (move.peer != move.rank) (move.pulls() ? share.fetched_bytes : share.sent_bytes) += bytes;
+      if (move.peer != move.rank || op.multimem)
+        (move.pulls() ? share.fetched_bytes : share.sent_bytes) += bytes;
     }
     if (!writes_out(op.kind) || product_ns == 0) continue;
     ++share.products;

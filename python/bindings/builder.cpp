@@ -131,6 +131,11 @@ class PythonBuilder {
     open().copy(known_buffer(buffer), rect_of(rect), rank_in(rank), known_buffer(src_buffer),
                 number(std::get<0>(src), "src"), number(std::get<1>(src), "src"), rank_in(src_rank));
   }
+  void post(Integer buffer, const Sides& rect, Integer rank, Integer src_buffer, const Corner& src,
+            Integer src_rank) {
+    open().post(known_buffer(buffer), rect_of(rect), rank_in(rank), known_buffer(src_buffer),
+                number(std::get<0>(src), "src"), number(std::get<1>(src), "src"), rank_in(src_rank));
+  }
   using FlagCall = void (ScheduleBuilder::*)(std::int16_t, std::int32_t, std::int32_t, int, Scope,
                                              LockProtocol, MemoryOrder);
   template <FlagCall call>
@@ -150,6 +155,9 @@ class PythonBuilder {
   void barrier() { open().barrier(); }
   void together(const py::function& add) {
     open().together([&] { add(); });
+  }
+  void multimem(const py::function& add) {
+    open().multimem([&] { add(); });
   }
   void claim_items(Integer flag, Integer index, Integer first, Integer count) {
     const std::int32_t begin = number(first, "first");
@@ -398,6 +406,8 @@ void add_operations(PyBuilder& builder) {
       .def("rms_norm", &B::move_tile<&S::rms_norm>, "weights"_a, "rect"_a, "rank"_a)
       .def("atomic_add", &B::move_tile<&S::atomic_add>, "buffer"_a, "rect"_a, "rank"_a)
       .def("copy", &B::copy, "buffer"_a, "rect"_a, "rank"_a, "src_buffer"_a, "src"_a, "src_rank"_a)
+      .def("post", &B::post, "buffer"_a, "rect"_a, "rank"_a, "src_buffer"_a, "src"_a, "src_rank"_a,
+           "As copy(), by a copy engine of the GPU, to which the workgroup posts it.")
       .def("signal", &B::change_flag<&S::signal>, "flag"_a, "index"_a, "rank"_a, "value"_a = 1,
            "scope"_a = "gpu", "protocol"_a = "load-store", "order"_a = "release")
       .def("set_flag", &B::change_flag<&S::set_flag>, "flag"_a, "index"_a, "rank"_a, "value"_a = 0,
@@ -405,6 +415,10 @@ void add_operations(PyBuilder& builder) {
       .def("wait", &B::wait, "flag"_a, "index"_a, "value"_a = 1, "scope"_a = "gpu",
            "protocol"_a = "load-store")
       .def("barrier", &B::barrier)
+      .def("multimem", &B::multimem, "add"_a,
+           "Calls add(); the operations that it adds are one operation of the switch between the GPUs: "
+           "stores, or "
+           "a load and reduces, of one rectangle of several ranks, the own one among them.")
       .def("together", &B::together, "add"_a,
            "Calls add(); the operations that it adds start together: signals, waits, stores, copies, or "
            "loads of "

@@ -121,6 +121,56 @@ TEST(Group, LiesInsideOrOutsideABlockThatMayBeSkipped) {
   });
 }
 
+TEST(Group, ThatTheSwitchCarriesOutIsOneRectangleOfSeveralRanksWithTheOwn) {
+  const auto on_ranks = [](std::initializer_list<int> ranks, auto& s, bool stores) {
+    s.builder.load(s.c, s.tile(0), 0);
+    s.builder.multimem([&] {
+      bool first = true;
+      for (const int rank : ranks) {
+        if (stores) {
+          s.store(1, rank);
+        } else if (first) {
+          s.builder.load(s.c, s.tile(1), rank);
+        } else {
+          s.builder.reduce(s.c, s.tile(1), rank);
+        }
+        first = false;
+      }
+    });
+  };
+  for (const bool stores : {true, false}) {
+    const std::string kind = stores ? "1 (store)" : "1 (load)";
+    const Schedule sound = one_workgroup([&](auto& s) { on_ranks({1, 0}, s, stores); });
+    for (const Finding& finding : check_schedule(sound)) EXPECT_NE(finding.kind, Kind::meaningless);
+    EXPECT_TRUE(sound.ops[2].with_previous && sound.ops[2].multimem && sound.ops[1].multimem);
+    expect_refused(kind, "a group of one", [&](auto& s) { on_ranks({0}, s, stores); });
+    expect_refused(kind, "names rank 1 twice", [&](auto& s) { on_ranks({0, 1, 1}, s, stores); });
+  }
+  expect_refused("1 (store)", "without the own rank 0", [](auto& s) {
+    s.builder.load(s.c, s.tile(0), 0);
+    s.builder.multimem([&] {
+      s.store(1, 1);
+      s.store(1, 2);
+    });
+  });
+  expect_refused("1 (store)", "is of another rectangle", [](auto& s) {
+    s.builder.load(s.c, s.tile(0), 0);
+    s.builder.multimem([&] {
+      s.store(1, 0);
+      s.store(2, 1);
+    });
+  });
+  expect_refused("0 (signal)", "has stores, or a load and then reduces", [](auto& s) {
+    s.builder.multimem([&] {
+      s.signal(0, 0);
+      s.signal(1, 1);
+    });
+  });
+  Schedule mixed = one_workgroup([&](auto& s) { on_ranks({0, 1}, s, true); });
+  mixed.ops[1].multimem = false;
+  expect_finding(mixed, Kind::meaningless, kPlace + "2 (store)", "only one of them is multimem");
+}
+
 TEST(Group, OfATransferIsRefused) {
   SmallSchedule s;
   s.builder.host_copy(0, 0, s.c, s.tile(0), 1, s.c, 0, 0, 0);

@@ -13,10 +13,10 @@
 namespace tritax {
 
 inline auto fields_of(const Op& op) {
-  return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.with_previous, op.rank,
-                    op.src_rank, op.buffer, op.src_buffer, op.b_buffer, op.flag, op.rect.row, op.rect.col,
-                    op.rect.rows, op.rect.cols, op.src_row, op.src_col, op.k_begin, op.k_end, op.index,
-                    op.value);
+  return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.with_previous, op.multimem,
+                    op.by_engine, op.rank, op.src_rank, op.buffer, op.src_buffer, op.b_buffer, op.flag,
+                    op.rect.row, op.rect.col, op.rect.rows, op.rect.cols, op.src_row, op.src_col, op.k_begin,
+                    op.k_end, op.index, op.value);
 }
 
 inline int below(int limit) { return *rc::gen::inRange(0, limit); }
@@ -36,9 +36,18 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
     case OpKind::store:
       return builder.store(buffer(), random_rect(), below(ranks));
     case OpKind::copy:
+      if (below(2) == 1)
+        return builder.post(buffer(), random_rect(), below(ranks), buffer(), natural(), natural(),
+                            below(ranks));
       return builder.copy(buffer(), random_rect(), below(ranks), buffer(), natural(), natural(),
                           below(ranks));
     case OpKind::reduce:
+      if (below(2) == 1) {
+        return builder.multimem([&] {
+          builder.load(buffer(), random_rect(), below(ranks));
+          builder.reduce(buffer(), random_rect(), below(ranks));
+        });
+      }
       return builder.reduce(buffer(), random_rect(), below(ranks));
     case OpKind::attend:
       return builder.attend(buffer(), random_rect(), buffer(), buffer(), natural(), natural(), natural(),

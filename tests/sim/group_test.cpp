@@ -2,14 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <string_view>
 #include <vector>
 
 #include "hand_machine.hpp"
 #include "model/schedule/check.hpp"
 #include "model/schedule/op_traits.hpp"
-#include "model/workload/workload.hpp"
-#include "model/workloads/registry.hpp"
+#include "peer_questions.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
 
@@ -21,8 +19,7 @@ using hand::kExact;
 using hand::kTileBytes;
 using hand::Observed;
 using hand::run;
-
-constexpr std::int64_t kTogether = 0, kInTurn = 1;
+using namespace peers;
 
 TEST(Group, OfSignalsTakesOneRelease) {
   Machine machine = hand::machine(4);
@@ -119,41 +116,6 @@ TEST(Group, OfStoresIsPublishedByTheSignalBehindIt) {
   EXPECT_NEAR((out.seen.ops.at({0, 0, 1}).end_ns), stored, kExact);
   EXPECT_NEAR((out.seen.ops.at({0, 0, 2}).end_ns), stored, kExact);
   EXPECT_NEAR((out.seen.ops.at({0, 0, 3}).end_ns), stored + 300, kExact);
-}
-
-struct Question {
-  std::string_view workload, pattern;
-  std::int64_t rows = 24, cols = 40;
-  int gpus = 4;
-};
-
-Schedule schedule_of(const Question& question, const Machine& machine, std::int64_t peers,
-                     std::int64_t transport, DType dtype = DType::fp16) {
-  Problem problem = problem_of(find_workload(question.workload, "test"));
-  problem.values.give("rows", question.rows);
-  problem.values.give("cols", question.cols);
-  problem.values.give("gpus", question.gpus);
-  problem.values.give("dtype", static_cast<std::int64_t>(dtype));
-  complete_problem(problem, "test");
-  Values knobs = resolved_knobs(problem, machine, {});
-  knobs.give("peers", peers);
-  knobs.give("transport", transport);
-  if (knobs.has("comm_tile_m")) {
-    knobs.give("comm_tile_m", 16);
-    knobs.give("comm_tile_n", 16);
-  }
-  return build_schedule(find_pattern(*problem.workload, question.pattern, "test"), problem, machine, knobs);
-}
-
-constexpr Question kQuestions[] = {{"all-reduce", "one-shot"},
-                                   {"all-reduce", "two-shot"},
-                                   {"reduce-scatter", "direct"},
-                                   {"all-reduce-norm", "one-shot"}};
-
-Machine small_h200() {
-  Machine machine = find_machine("h200-8");
-  machine.gpu.cus_per_xcd = 8;
-  return machine;
 }
 
 bool has_groups(const Schedule& schedule) {

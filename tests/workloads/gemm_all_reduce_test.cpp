@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "model/core/error.hpp"
+#include "model/parts/partial_sums.hpp"
 #include "model/workloads/gemm_all_reduce/workload.hpp"
 #include "tests/workloads/partial_sums.hpp"
 
@@ -55,6 +56,7 @@ TEST(GemmAllReduce, CopiesAreToldOfThoughAddersWaitOnEveryDie) {
   Values knobs = all_sums::small_tiles(gemm_all_reduce());
   knobs.give("comm_tile_m", 16);
   knobs.give("comm_tile_n", 32);
+  knobs.give("posts", static_cast<std::int64_t>(Posts::host));
   const Pattern& pattern = find_pattern(gemm_all_reduce(), "copy-engine", "test");
   EXPECT_EQ(all_sums::what_is_wrong(pattern, reduced(96, 128, 90, DType::bf16, 2), machine, knobs), "");
 }
@@ -72,9 +74,11 @@ TEST_P(AllReduceDType, IsRightWithEveryPatternOnOneToEightRanks) {
         Values knobs = all_sums::small_tiles(gemm_all_reduce());
         knobs.give("host_barriers", host_barriers);
         for (const Pattern& pattern : gemm_all_reduce().patterns) {
-          for (const Transport transport : {Transport::push, Transport::pull}) {
-            if (transport == Transport::pull && !pattern.uses("transport")) continue;
-            knobs.give("transport", static_cast<std::int64_t>(transport));
+          // Push or pull, and who posts copies.
+          for (const std::int64_t way : {0, 1}) {
+            if (way == 1 && !pattern.uses("transport") && !pattern.uses("posts")) continue;
+            knobs.give("transport", way);
+            knobs.give("posts", way);
             EXPECT_EQ(all_sums::what_is_wrong(pattern, asked, machine, knobs), "") << gpus << " ranks";
           }
         }

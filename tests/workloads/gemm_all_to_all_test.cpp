@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+
 #include "model/core/error.hpp"
+#include "model/parts/partial_sums.hpp"
 #include "model/workloads/gemm_all_to_all/workload.hpp"
 #include "sim/simulate.hpp"
 #include "tests/workloads/partial_sums.hpp"
@@ -61,8 +64,13 @@ TEST_P(AllToAllDType, IsRightWithEveryPatternOnOneToEightRanks) {
     for (const bool host_barriers : {false, true}) {
       Values knobs = sums::small_tiles(gemm_all_to_all());
       knobs.give("host_barriers", host_barriers);
-      for (const Pattern& pattern : gemm_all_to_all().patterns)
-        EXPECT_EQ(sums::what_is_wrong(pattern, asked, machine, knobs), "") << gpus << " ranks";
+      for (const Pattern& pattern : gemm_all_to_all().patterns) {
+        for (const Posts posts : {Posts::kernel, Posts::host}) {
+          if (posts == Posts::host && !pattern.uses("posts")) continue;
+          knobs.give("posts", static_cast<std::int64_t>(posts));
+          EXPECT_EQ(sums::what_is_wrong(pattern, asked, machine, knobs), "") << gpus << " ranks";
+        }
+      }
     }
   }
 }
@@ -96,9 +104,17 @@ TEST(GemmAllToAll, HasAKernelAChunkAndCopiesOrAKernelBehindIt) {
     knobs.give("chunks", chunks);
     const std::size_t pieces = std::min(chunks, 2);
     EXPECT_EQ(exchange("chunked", asked, knobs).kernels.size(), 4 * 2 * pieces);
+    knobs.give("posts", static_cast<std::int64_t>(Posts::host));
     const Schedule copied = exchange("copy-engine", asked, knobs);
     EXPECT_EQ(copied.transfers.size(), 4 * 3 * pieces);
     EXPECT_EQ(copied.kernels.size(), 4 * (pieces + 1));  // and one that tells
+    knobs.give("posts", static_cast<std::int64_t>(Posts::kernel));
+    const Schedule posted = exchange("copy-engine", asked, knobs);
+    EXPECT_TRUE(posted.transfers.empty());
+    EXPECT_EQ(posted.kernels.size(), 4 * 2);
+    const auto by_engine = [](const Op& op) { return op.by_engine; };
+    EXPECT_EQ(std::count_if(posted.ops.begin(), posted.ops.end(), by_engine),
+              static_cast<std::ptrdiff_t>(4 * 3 * pieces));
   }
 }
 

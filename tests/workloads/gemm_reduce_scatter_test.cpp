@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "model/core/error.hpp"
+#include "model/parts/partial_sums.hpp"
 #include "model/workloads/gemm_reduce_scatter/workload.hpp"
 #include "tests/workloads/partial_sums.hpp"
 
@@ -62,9 +64,11 @@ TEST_P(ReduceScatterDType, IsRightWithEveryPatternOnOneToEightRanks) {
         Values knobs = sums::small_tiles(gemm_reduce_scatter());
         knobs.give("host_barriers", host_barriers);
         for (const Pattern& pattern : gemm_reduce_scatter().patterns) {
-          for (const Transport transport : {Transport::push, Transport::pull}) {
-            if (transport == Transport::pull && !pattern.uses("transport")) continue;
-            knobs.give("transport", static_cast<std::int64_t>(transport));
+          // Push or pull, and who posts copies.
+          for (const std::int64_t way : {0, 1}) {
+            if (way == 1 && !pattern.uses("transport") && !pattern.uses("posts")) continue;
+            knobs.give("transport", way);
+            knobs.give("posts", way);
             EXPECT_EQ(sums::what_is_wrong(pattern, asked, machine, knobs), "") << gpus << " ranks";
           }
         }
@@ -126,9 +130,23 @@ TEST(GemmReduceScatter, CopyEnginesSendInPiecesBehindTheirKernels) {
   const Problem asked = scattered(256, 192, 128, DType::bf16, Blocks::rows, 4);
   Values knobs = sums::small_tiles(gemm_reduce_scatter());
   knobs.give("chunks", 2);
+  knobs.give("posts", static_cast<std::int64_t>(Posts::host));
   const Schedule schedule = reduce_scatter("copy-engine", asked, knobs);
   EXPECT_EQ(schedule.transfers.size(), 4U * 3 * 2);
   for (const Op& op : schedule.ops) EXPECT_NE(op.kind, OpKind::copy);
+}
+
+// One GEMM kernel, one that posts a copy per peer and piece, one that adds up.
+TEST(GemmReduceScatter, AKernelPostsTheCopiesOfPiecesThatOneGemmComputes) {
+  const Problem asked = scattered(256, 192, 128, DType::bf16, Blocks::rows, 4);
+  Values knobs = sums::small_tiles(gemm_reduce_scatter());
+  knobs.give("chunks", 2);
+  knobs.give("posts", static_cast<std::int64_t>(Posts::kernel));
+  const Schedule schedule = reduce_scatter("copy-engine", asked, knobs);
+  EXPECT_TRUE(schedule.transfers.empty());
+  EXPECT_EQ(schedule.kernels.size(), 4U * 3);
+  const auto posted = [](const Op& op) { return op.kind == OpKind::copy && op.by_engine; };
+  EXPECT_EQ(std::count_if(schedule.ops.begin(), schedule.ops.end(), posted), 4 * 3 * 2);
 }
 
 // A kernel may take more registers than its schedule says; those that tell of copies must find room all the
@@ -141,6 +159,7 @@ TEST(GemmReduceScatter, WhoWaitsForCopiesLeavesAComputeUnitToThoseThatTellOfThem
   for (const std::size_t asked_for : {std::size_t{0}, std::size_t{8}, cus}) {
     Values knobs = sums::small_tiles(gemm_reduce_scatter());
     knobs.give("comm_cus", static_cast<std::int64_t>(asked_for));
+    knobs.give("posts", static_cast<std::int64_t>(Posts::host));
     for (const Kernel& kernel : reduce_scatter("copy-engine", asked, knobs).kernels) {
       if (kernel.name != "add") continue;
       EXPECT_EQ(kernel.workgroups.size(), asked_for == 8 ? 8 : left);

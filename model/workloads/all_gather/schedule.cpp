@@ -56,7 +56,7 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
 // A compute unit of the real kernel has the stores of a tile to all ranks in flight at once, in the given
 // order; a workgroup of a schedule has one store in flight. So workgroups start at different ranks, which
 // gives the links the same mix.
-Schedule all_gather_schedule(const AllGather& gather, const GemmKnobs& knobs) {
+Schedule all_gather_schedule(const AllGather& gather, const GemmKnobs& knobs, bool multimem) {
   const std::int32_t tile_rows = knobs.comm_tile_m > 0 ? knobs.comm_tile_m : kAllGatherTile;
   const std::int32_t tile_cols = knobs.comm_tile_n > 0 ? knobs.comm_tile_n : kAllGatherTile;
   const auto rows = static_cast<std::int32_t>(gather.rows);
@@ -86,9 +86,11 @@ Schedule all_gather_schedule(const AllGather& gather, const GemmKnobs& knobs) {
         builder.load(shard, tiles[t], rank);
         Rect destination = tiles[t];
         destination.row += rank * rows;
-        for (int step = 0; step < gather.gpus; ++step) {
-          builder.store(gathered, destination, (first + step) % gather.gpus);
-        }
+        const auto store_to_all = [&] {
+          for (int step = 0; step < gather.gpus; ++step)
+            builder.store(gathered, destination, (first + step) % gather.gpus);
+        };
+        multimem ? builder.multimem(store_to_all) : store_to_all();
       }
     }
     builder.launch(rank, index);

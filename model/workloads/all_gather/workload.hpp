@@ -26,7 +26,7 @@ Schedule library_all_gather_schedule(const AllGather& gather, const Machine& mac
 
 // A persistent push kernel of knobs.comm_cus workgroups per rank: workgroup p loads tiles p, p + n, … of its
 // shard and stores each tile to all ranks, the own rank included (ROCm/iris iris/ccl all_gather).
-Schedule all_gather_schedule(const AllGather& gather, const GemmKnobs& knobs);
+Schedule all_gather_schedule(const AllGather& gather, const GemmKnobs& knobs, bool multimem = false);
 
 // The all-gather workload.
 const Workload& all_gather();

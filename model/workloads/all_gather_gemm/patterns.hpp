@@ -9,6 +9,7 @@ namespace tritax {
 Schedule build_library(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
 Schedule build_bulk_synchronous(const AllGatherGemm& problem, const Machine& machine,
                                 const GatherKnobs& knobs);
+Schedule build_multimem(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
 Schedule build_pull(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
 Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);
 Schedule build_copy_engine(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs);

@@ -133,6 +133,9 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 constexpr std::array<std::string_view, 13> kBulkKnobs{
     "tile",      "waves",     "pipeline",   "gemm_cus", "comm_cus", "k_steps", "group_m",
     "xcd_remap", "xcd_chunk", "peer_order", "launch",   "sharing",  "k_split"};
+constexpr std::array<std::string_view, 12> kMultimemKnobs{"tile",     "waves",   "pipeline",  "gemm_cus",
+                                                          "comm_cus", "group_m", "xcd_remap", "peer_order",
+                                                          "lock",     "launch",  "sharing",   "k_split"};
 constexpr std::array<std::string_view, 10> kPullKnobs{"tile",       "waves",   "pipeline",  "gemm_cus",
                                                       "k_steps",    "group_m", "xcd_remap", "xcd_chunk",
                                                       "peer_order", "launch"};
@@ -146,7 +149,7 @@ constexpr std::array<std::string_view, 11> kStagedKnobs{"tile",       "waves",  
 constexpr std::array<std::string_view, 9> kCopyEngineKnobs{
     "tile", "waves", "pipeline", "gemm_cus", "group_m", "xcd_remap", "xcd_chunk", "peer_order", "chunks"};
 
-const std::array<Pattern, 6> kPatterns{{
+const std::array<Pattern, 7> kPatterns{{
     {.name = "library",
      .summary = "all-gather of the collective library, then the vendor's GEMM",
      .build = build_checked<build_library>,
@@ -156,6 +159,12 @@ const std::array<Pattern, 6> kPatterns{{
      .summary = "a kernel that fetches all of A, then a GEMM kernel in the same stream",
      .knobs = kBulkKnobs,
      .build = build_checked<build_bulk_synchronous>},
+    {.name = "multimem",
+     .summary =
+         "a kernel that sends its part of A once, which the switch copies to all (NVLink SHARP), then a "
+         "GEMM kernel in the same stream",
+     .knobs = kMultimemKnobs,
+     .build = build_checked<build_multimem>},
     {.name = "pull",
      .summary = "one kernel; every workgroup fetches the operands of its tile, one block ahead of the "
                 "product",

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "model/parts/collectives.hpp"
+#include "model/parts/staged_sums.hpp"
 
 namespace tritax {
 
@@ -39,7 +40,7 @@ void add_pieces(SumDraft& draft, int rank, const Shot& shot, std::int32_t p) {
   for (std::int32_t i = p; i < count; i += shot.workgroups) {
     const Rect& piece = shot.pieces[static_cast<std::size_t>(i)];
     if (shot.arrived >= 0) builder.wait(shot.arrived, i, draft.ranks() - 1, Scope::system, draft.knobs.lock);
-    add_by_peer(builder, draft.knobs.serves, [&] {
+    add_of_all(draft, [&] {
       builder.load(draft.partial, piece, rank);
       for (const int peer : peers) {
         if (shot.slots >= 0) {
@@ -85,7 +86,7 @@ void add_one_shot(SumDraft& draft) {
       add_pieces(draft, rank, shot, p);
       exchange_done(draft, rank, p);
     }
-    host_program(builder, rank, draft.knobs, {{id, 0}});
+    host_program(builder, rank, draft.knobs, staged_launches(draft, rank, id));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_sum.hpp"
+#include "model/parts/staged_sums.hpp"
 #include "model/parts/sum_patterns.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
@@ -22,14 +23,15 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of every GPU's matrix", "columns of the matrix", 1);
 
-const std::array<Spec, 13> kKnobs{{
+const std::array<Spec, 14> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
-    collective_knob("transport"),
+    sum_knob("transport"),
     collective_knob("rings"),
     collective_knob("peer_order"),
     collective_knob("peers"),
     collective_knob("lock"),
+    staged_knob(),
     form_knob(CallForm::custom_graph),
     engine_knob(),
     call_knob(),
@@ -49,13 +51,18 @@ SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machin
 
 Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
   const bool slots = static_cast<Transport>(values["transport"]) == Transport::push;
-  SumDraft draft = draft_of("one-shot", problem, machine, values, 2.0 + (slots ? problem.gpus() : 0));
+  const double staged = values[kStagedKnob] != 0 ? 2 : 0;
+  SumDraft draft =
+      draft_of("one-shot", problem, machine, values, 2.0 + staged + (slots ? problem.gpus() : 0));
+  if (staged > 0) stage(draft);
   add_one_shot(draft);
   return draft.builder.finish();
 }
 
 Schedule build_two_shot(const Problem& problem, const Machine& machine, const Values& values) {
-  SumDraft draft = draft_of("two-shot", problem, machine, values, 3);
+  const bool staged = values[kStagedKnob] != 0;
+  SumDraft draft = draft_of("two-shot", problem, machine, values, staged ? 5 : 3);
+  if (staged) stage(draft);
   add_direct(draft);
   return draft.builder.finish();
 }
@@ -73,8 +80,8 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 6> kShotKnobs{"comm_tile",  "comm_cus", "transport",
-                                          "peer_order", "peers",    "lock"};
+constexpr std::array<Names, 7> kShotKnobs{"comm_tile", "comm_cus", "transport", "peer_order",
+                                          "peers",     "lock",     kStagedKnob};
 constexpr std::array<Names, 6> kRingKnobs{"comm_tile", "comm_cus", "rings", "peer_order", "peers", "lock"};
 
 const std::array<Pattern, 4> kPatterns{{

@@ -20,7 +20,7 @@ const std::array<Spec, 4> kFields =
 
 const std::array<Spec, 11> kKnobs{{
     collective_knob("comm_cus"),
-    collective_knob("transport"),
+    sum_knob("transport"),
     collective_knob("peer_order"),
     collective_knob("peers"),
     collective_knob("lock"),

@@ -5,6 +5,7 @@
 //            wait arrived[t]; for peers: reduce their slot(t); store C(t)
 //     pull:  matmul; store partial(t); for peers: arrived[t] += 1 there
 //            wait arrived[t]; for peers: reduce partial(t) there; store C(t)           (ROCm/iris ex. 09)
+//     multimem:  as pull, but the switch adds up partial(t) of all ranks
 //
 // One step instead of two, for W/2 times the bytes: for small C. The wait is in the loop; the awaited tile
 // left the peers in the same round, so that the wait is short if all ranks began together.
@@ -43,12 +44,22 @@ void add_tile(SumDraft& draft, int rank, const SumTile& tile, const Shot& shot, 
     for (const int peer : peers)
       builder.signal(shot.arrived, tile.number, 1, peer, Scope::system, draft.knobs.lock);
     builder.wait(shot.arrived, tile.number, draft.ranks() - 1, Scope::system, draft.knobs.lock);
-    for (const int peer : peers) {
-      if (pushed) {
-        builder.reduce(shot.slots, slot_of(draft, peer, tile.rect), rank);
-      } else {
-        builder.reduce(draft.partial, tile.rect, peer);
+    const auto add_peers = [&] {
+      for (const int peer : peers) {
+        if (pushed) {
+          builder.reduce(shot.slots, slot_of(draft, peer, tile.rect), rank);
+        } else {
+          builder.reduce(draft.partial, tile.rect, peer);
+        }
       }
+    };
+    if (draft.knobs.transport == Transport::multimem) {
+      builder.multimem([&] {
+        builder.load(draft.partial, tile.rect, rank);
+        add_peers();
+      });
+    } else {
+      add_peers();
     }
   }
   builder.store(draft.c, tile.rect, rank);
@@ -61,7 +72,7 @@ Schedule build_all_reduce_one_shot(const PartialSums& problem, const Machine& ma
   SumDraft draft("one-shot", problem, machine, knobs, true);
   const std::vector<SumTile> tiles = whole_tiles(draft);
   Shot shot;
-  if (draft.sends() && knobs.transport == Transport::pull) draft.add_partial();
+  if (draft.sends() && knobs.transport != Transport::push) draft.add_partial();
   if (draft.sends() && knobs.transport == Transport::push) {
     shot.slots = draft.builder.buffer({"slots", draft.wire_dtype(),
                                        static_cast<std::int32_t>(problem.m) * draft.ranks(),

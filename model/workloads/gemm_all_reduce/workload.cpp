@@ -28,7 +28,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 26> kKnobs{{
+const std::array<Spec, 27> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -45,6 +45,7 @@ const std::array<Spec, 26> kKnobs{{
      .shown = "owners of {}",
      .not_shown = static_cast<std::int64_t>(Blocks::rows)},
     sum_knob("chunks"),
+    sum_knob("posts"),
     sum_knob("rings"),
     sum_knob("wire_dtype"),
     sum_knob("result_dtype"),
@@ -145,9 +146,9 @@ constexpr std::array<Names, 15> kTwoShotKnobs{
 constexpr std::array<Names, 16> kRingKnobs{
     "tile",       "waves", "pipeline", "gemm_cus", "group_m",    "xcd_remap",    "xcd_chunk", "launch",
     "peer_order", "lock",  "rings",    "owners",   "wire_dtype", "result_dtype", "sharing",   "k_split"};
-constexpr std::array<Names, 15> kCopyEngineKnobs{
-    "tile",      "waves",  "pipeline", "comm_tile",  "gemm_cus", "comm_cus",   "group_m",     "xcd_remap",
-    "xcd_chunk", "chunks", "owners",   "peer_order", "lock",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 16> kCopyEngineKnobs{
+    "tile",      "waves",  "pipeline", "comm_tile",  "gemm_cus", "comm_cus",   "group_m",      "xcd_remap",
+    "xcd_chunk", "chunks", "owners",   "peer_order", "lock",     "wire_dtype", "result_dtype", "posts"};
 
 const std::array<Pattern, 9> kPatterns{{
     {.name = "library",

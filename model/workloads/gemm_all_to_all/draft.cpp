@@ -38,7 +38,7 @@ Share own_columns(const GemmAllToAll& problem, int rank) { return share_of(probl
 
 ExchangeDraft::ExchangeDraft(std::string_view pattern, const GemmAllToAll& problem_, const Machine& machine_,
                              const ExchangeKnobs& knobs_)
-    : ExchangeDraft(pattern, problem_, machine_, knobs_, problem_.dtype) {}
+    : ExchangeDraft(pattern, problem_, machine_, knobs_, knobs_.result.value_or(problem_.dtype)) {}
 
 ExchangeDraft::ExchangeDraft(std::string_view pattern, const GemmAllToAll& problem_, const Machine& machine_,
                              const ExchangeKnobs& knobs_, DType c_dtype)
@@ -67,7 +67,7 @@ Rect ExchangeDraft::place_in_c(int rank, const OwnedTile& owned) const {
 
 void ExchangeDraft::add_staged() {
   if (!sends()) return;
-  staged = builder.buffer({"staged", problem.dtype, size_of(own_rows(problem, 0)),
+  staged = builder.buffer({"staged", knobs.result.value_or(problem.dtype), size_of(own_rows(problem, 0)),
                            static_cast<std::int32_t>(problem.n), tile.m, tile.n});
 }
 
@@ -111,6 +111,15 @@ Share chunk_of(const ExchangeDraft& draft, int rank, std::int32_t i) {
 
 std::int32_t exchange_gemm(ExchangeDraft& draft, int rank, std::string_view name, Share rows,
                            std::int32_t workgroups, bool ends) {
+  return exchange_gemm_of(draft, rank, name, pieces_of(draft, rank, rows, draft.tile.m, draft.tile.n),
+                          workgroups, [&](const OwnedTile*, std::int32_t p) {
+                            if (ends) exchange_end(draft, rank, p);
+                          });
+}
+
+std::int32_t exchange_gemm_of(ExchangeDraft& draft, int rank, std::string_view name,
+                              const std::vector<OwnedTile>& tiles, std::int32_t workgroups,
+                              const std::function<void(const OwnedTile*, std::int32_t)>& finish) {
   Kernel kernel;
   kernel.name = name;
   kernel.rank = rank;
@@ -119,7 +128,6 @@ std::int32_t exchange_gemm(ExchangeDraft& draft, int rank, std::string_view name
   kernel.placement = Placement::persistent;
   ScheduleBuilder& builder = draft.builder;
   const std::int32_t id = builder.kernel(std::move(kernel));
-  const std::vector<OwnedTile> tiles = pieces_of(draft, rank, rows, draft.tile.m, draft.tile.n);
   for (std::int32_t p = 0; p < workgroups; ++p) {
     builder.workgroup(id);
     for (auto i = static_cast<std::size_t>(first_item(draft.knobs, draft.machine.gpu, p, workgroups));
@@ -128,11 +136,12 @@ std::int32_t exchange_gemm(ExchangeDraft& draft, int rank, std::string_view name
       builder.matmul(draft.a, draft.b, owned.rect, 0, static_cast<std::int32_t>(draft.problem.k));
       if (owned.owner != rank && draft.staged >= 0) {
         builder.store(draft.staged, owned.rect, rank);
+        finish(&owned, p);
       } else {
         builder.store(draft.c, draft.place_in_c(rank, owned), owned.owner);
       }
     }
-    if (ends) exchange_end(draft, rank, p);
+    finish(nullptr, p);
   }
   return id;
 }

@@ -6,6 +6,7 @@
 // cross no link, come last.
 #pragma once
 
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -66,6 +67,12 @@ Share chunk_of(const ExchangeDraft& draft, int rank, std::int32_t i);
 // owner, or to `staged` where that buffer exists. `ends`: workgroups exchange arrivals at the end.
 std::int32_t exchange_gemm(ExchangeDraft& draft, int rank, std::string_view name, Share rows,
                            std::int32_t workgroups, bool ends);
+
+// The same for given tiles. `finish` is called behind every tile that is stored to `staged`, and with null at
+// the end of every workgroup.
+std::int32_t exchange_gemm_of(ExchangeDraft& draft, int rank, std::string_view name,
+                              const std::vector<OwnedTile>& tiles, std::int32_t workgroups,
+                              const std::function<void(const OwnedTile*, std::int32_t)>& finish);
 
 // The end of workgroup `index`, the same on all ranks: it tells its counterparts that its data are there, and
 // waits for their data.

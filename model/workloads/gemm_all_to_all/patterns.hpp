@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "model/core/dtype.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_tile.hpp"
+#include "model/parts/partial_sums.hpp"
 #include "model/workload/workload.hpp"
 
 namespace tritax {
@@ -20,6 +22,8 @@ struct GemmAllToAll {
 
 struct ExchangeKnobs : GemmKnobs {
   std::int32_t chunks = 2;  // pieces of the own rows
+  Posts posts = Posts::host;
+  std::optional<DType> result;  // of C
 };
 
 // Rows of A that a rank has, and columns of C that it ends with; rank 0 has the most of both.

@@ -29,7 +29,7 @@ const std::array<Spec, 5> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 18> kKnobs{{
+const std::array<Spec, 20> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -42,6 +42,8 @@ const std::array<Spec, 18> kKnobs{{
      .usual = {2},
      .varies_by_doubling = true,
      .shown = "{} chunks"},
+    sum_knob("posts"),
+    sum_knob("result_dtype"),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
     gemm_knob("xcd_chunk"),
@@ -68,6 +70,9 @@ ExchangeKnobs exchange_knobs_of(const Values& values) {
   ExchangeKnobs knobs;
   static_cast<GemmKnobs&>(knobs) = gemm_knobs_of(values);
   knobs.chunks = static_cast<std::int32_t>(values["chunks"]);
+  const SumKnobs sums = sum_knobs_of(values);
+  knobs.posts = sums.posts;
+  knobs.result = sums.result;
   return knobs;
 }
 
@@ -117,13 +122,15 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 10> kFusedKnobs{"tile",      "waves",     "pipeline",   "gemm_cus", "group_m",
-                                            "xcd_remap", "xcd_chunk", "peer_order", "lock",     "launch"};
-constexpr std::array<Names, 12> kChunkedKnobs{"tile",      "waves",     "pipeline",   "comm_tile",
-                                              "gemm_cus",  "comm_cus",  "chunks",     "group_m",
-                                              "xcd_remap", "xcd_chunk", "peer_order", "lock"};
-constexpr std::array<Names, 10> kCopyEngineKnobs{"tile",    "waves",     "pipeline",  "gemm_cus",   "chunks",
-                                                 "group_m", "xcd_remap", "xcd_chunk", "peer_order", "lock"};
+constexpr std::array<Names, 11> kFusedKnobs{"tile",    "waves",     "pipeline",    "gemm_cus",
+                                            "group_m", "xcd_remap", "xcd_chunk",   "peer_order",
+                                            "lock",    "launch",    "result_dtype"};
+constexpr std::array<Names, 13> kChunkedKnobs{"tile",       "waves",  "pipeline",    "comm_tile", "gemm_cus",
+                                              "comm_cus",   "chunks", "group_m",     "xcd_remap", "xcd_chunk",
+                                              "peer_order", "lock",   "result_dtype"};
+constexpr std::array<Names, 12> kCopyEngineKnobs{"tile",       "waves",   "pipeline",  "gemm_cus",
+                                                 "chunks",     "group_m", "xcd_remap", "xcd_chunk",
+                                                 "peer_order", "lock",    "posts",     "result_dtype"};
 
 const std::array<Pattern, 4> kPatterns{{
     {.name = "library",
@@ -170,7 +177,11 @@ Values default_knobs(const Problem& problem, const Machine& machine) {
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space = gemm_space(pattern, widest(problem), problem.gpus(), machine, Values(kKnobs), pins);
   space.base = space.base.with(pins);
-  if (problem.gpus() == 1 || !pattern.uses("chunks") || pins.given("chunks")) return space;
+  if (problem.gpus() == 1) return space;
+  if (pattern.uses("posts") && !pins.given("posts"))
+    space.axes.push_back(column_axis(
+        "posts", {static_cast<std::int64_t>(Posts::host), static_cast<std::int64_t>(Posts::kernel)}));
+  if (!pattern.uses("chunks") || pins.given("chunks")) return space;
   Axis chunks = column_axis("chunks", {1, 2, 4, 8, 16});
   chunks.near = Axis::Near::next;
   chunks.start = 1;

@@ -31,7 +31,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 24> kKnobs{{
+const std::array<Spec, 25> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -42,6 +42,7 @@ const std::array<Spec, 24> kKnobs{{
     sharing_knob("k_split"),
     sum_knob("transport"),
     sum_knob("chunks"),
+    sum_knob("posts"),
     sum_knob("rings"),
     sum_knob("wire_dtype"),
     sum_knob("result_dtype"),
@@ -122,9 +123,9 @@ constexpr std::array<Names, 14> kSlotsKnobs{"tile",       "waves",        "pipel
 constexpr std::array<Names, 14> kRingKnobs{"tile",       "waves",        "pipeline", "gemm_cus", "group_m",
                                            "xcd_remap",  "xcd_chunk",    "launch",   "lock",     "rings",
                                            "wire_dtype", "result_dtype", "sharing",  "k_split"};
-constexpr std::array<Names, 14> kCopyEngineKnobs{
-    "tile",      "waves",     "pipeline", "comm_tile",  "gemm_cus", "comm_cus",   "group_m",
-    "xcd_remap", "xcd_chunk", "chunks",   "peer_order", "lock",     "wire_dtype", "result_dtype"};
+constexpr std::array<Names, 15> kCopyEngineKnobs{
+    "tile",      "waves",  "pipeline",   "comm_tile", "gemm_cus",   "comm_cus",     "group_m", "xcd_remap",
+    "xcd_chunk", "chunks", "peer_order", "lock",      "wire_dtype", "result_dtype", "posts"};
 
 const std::array<Pattern, 8> kPatterns{{
     {.name = "library",

@@ -24,7 +24,7 @@ const std::array<Spec, 4> kFields = collective_fields(
 const std::array<Spec, 13> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
-    collective_knob("transport"),
+    sum_knob("transport"),
     collective_knob("rings"),
     collective_knob("peer_order"),
     collective_knob("peers"),
