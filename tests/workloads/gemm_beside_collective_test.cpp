@@ -6,8 +6,8 @@
 #include <rapidcheck/gtest.h>
 
 #include "model/core/error.hpp"
-#include "model/workloads/gemm_beside_all_gather/patterns.hpp"
-#include "model/workloads/gemm_beside_all_gather/workload.hpp"
+#include "model/workloads/gemm_beside_collective/patterns.hpp"
+#include "model/workloads/gemm_beside_collective/workload.hpp"
 #include "sim/simulate.hpp"
 #include "tests/workloads/partial_sums.hpp"
 #include "tests/workloads/problems.hpp"
@@ -22,7 +22,7 @@ struct Sizes {
 };
 
 Problem beside(const Sizes& sizes, DType dtype, int gpus) {
-  Problem problem = problem_of(gemm_beside_all_gather());
+  Problem problem = problem_of(gemm_beside_collective());
   problem.values.give("m", sizes.m);
   problem.values.give("n", sizes.n);
   problem.values.give("k", sizes.k);
@@ -36,14 +36,14 @@ Problem beside(const Sizes& sizes, DType dtype, int gpus) {
 
 Schedule scheduled(std::string_view pattern, const Problem& asked, const Machine& machine,
                    const Values& knobs) {
-  return sums::built(find_pattern(gemm_beside_all_gather(), pattern, "test"), asked, machine, knobs);
+  return sums::built(find_pattern(gemm_beside_collective(), pattern, "test"), asked, machine, knobs);
 }
 
 double time_us(std::string_view pattern, const Problem& asked, const Machine& machine, const Values& knobs) {
   return simulate(scheduled(pattern, asked, machine, knobs), machine).makespan_ns / 1e3;
 }
 
-RC_GTEST_PROP(GemmBesideAllGather, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
+RC_GTEST_PROP(GemmBeside, EveryPatternIsSoundAndRightOnRaggedShapes, ()) {
   const auto dtype = static_cast<DType>(between(0, kCommonDTypeCount - 1));
   const Problem asked =
       beside({between(1, 150), between(1, 150), between(1, 90), between(1, 120), between(1, 120)}, dtype,
@@ -52,15 +52,15 @@ RC_GTEST_PROP(GemmBesideAllGather, EveryPatternIsSoundAndRightOnRaggedShapes, ()
   machine.gpu.xcds = between(1, 4);
   machine.gpu.cus_per_xcd = between(2, 7);
   machine.library.channels = between(1, 9);
-  const Values knobs = sums::some_knobs(gemm_beside_all_gather(), machine);
-  for (const Pattern& pattern : gemm_beside_all_gather().patterns) {
+  const Values knobs = sums::some_knobs(gemm_beside_collective(), machine);
+  for (const Pattern& pattern : gemm_beside_collective().patterns) {
     const std::string wrong = sums::what_is_wrong(pattern, asked, machine, knobs);
     if (!wrong.empty()) RC_LOG() << wrong;
     RC_ASSERT(wrong.empty());
   }
 }
 
-RC_GTEST_PROP(GemmBesideAllGather, LibrariesRunEveryCollectiveBesideAProduct, ()) {
+RC_GTEST_PROP(GemmBeside, LibrariesRunEveryCollectiveBesideAProduct, ()) {
   Problem asked = beside({between(1, 150), between(1, 150), between(1, 90), between(8, 120), between(1, 120)},
                          static_cast<DType>(between(0, kCommonDTypeCount - 1)), between(2, 8));
   Machine machine = find_machine("mi300x-8");
@@ -70,21 +70,21 @@ RC_GTEST_PROP(GemmBesideAllGather, LibrariesRunEveryCollectiveBesideAProduct, ()
   for (std::size_t collective = 1; collective < kBesideNames.size(); ++collective) {
     asked.values.give("collective", static_cast<std::int64_t>(collective));
     for (const char* name : {"library", "library-streams"}) {
-      const Pattern& pattern = find_pattern(gemm_beside_all_gather(), name, "test");
+      const Pattern& pattern = find_pattern(gemm_beside_collective(), name, "test");
       const std::string wrong =
-          sums::what_is_wrong(pattern, asked, machine, Values(gemm_beside_all_gather().knobs));
+          sums::what_is_wrong(pattern, asked, machine, Values(gemm_beside_collective().knobs));
       if (!wrong.empty()) RC_LOG() << kBesideNames[collective] << " " << wrong;
       RC_ASSERT(wrong.empty());
     }
   }
 }
 
-TEST(GemmBesideAllGather, OwnPatternsOnlyGather) {
+TEST(GemmBeside, OwnPatternsOnlyGather) {
   Problem asked = beside({128, 96, 64, 80, 56}, DType::bf16, 4);
   asked.values.give("collective", static_cast<std::int64_t>(BesideCollective::all_reduce));
   const Machine machine = find_machine("mi300x-8");
   for (const char* name : {"streams", "copy-engine", "work-queues"}) {
-    const Values knobs = sums::small_tiles(gemm_beside_all_gather());
+    const Values knobs = sums::small_tiles(gemm_beside_collective());
     try {
       scheduled(name, asked, machine, knobs);
       ADD_FAILURE() << name << " was built";
@@ -94,20 +94,20 @@ TEST(GemmBesideAllGather, OwnPatternsOnlyGather) {
   }
 }
 
-TEST(GemmBesideAllGather, RowsThatGpusShareAreNoFewerThanGpus) {
+TEST(GemmBeside, RowsThatGpusShareAreNoFewerThanGpus) {
   Problem asked = beside({128, 96, 64, 3, 56}, DType::bf16, 4);
   asked.values.give("collective", static_cast<std::int64_t>(BesideCollective::reduce_scatter));
   const Machine machine = find_machine("mi300x-8");
-  const Values knobs(gemm_beside_all_gather().knobs);
+  const Values knobs(gemm_beside_collective().knobs);
   EXPECT_THROW(scheduled("library", asked, machine, knobs), UserError);
 }
 
 // 256 tiles need one round of 304 compute units, but two where channels hold 64.
-TEST(GemmBesideAllGather, ChannelsOfACollectiveHoldComputeUnits) {
+TEST(GemmBeside, ChannelsOfACollectiveHoldComputeUnits) {
   const Machine machine = find_machine("mi300x-8");
   Problem asked = beside({4096, 4096, 4096, 4096, 4096}, DType::bf16, 8);
   asked.values.give("collective", static_cast<std::int64_t>(BesideCollective::all_reduce));
-  const Values knobs(gemm_beside_all_gather().knobs);
+  const Values knobs(gemm_beside_collective().knobs);
   const Pattern& alone = find_pattern(library_gemm(), "library", "test");
   const Schedule product = build_schedule(alone, library_gemm_of(4096, 4096, 4096, DType::bf16), machine, {});
   const double product_us = simulate(product, machine).makespan_ns / 1e3;
@@ -123,9 +123,9 @@ TEST_P(BesideDType, IsRightWithEveryPatternOnTwoToEightRanks) {
   for (int gpus = 2; gpus <= 8; ++gpus) {
     const Problem asked = beside({90, 70, 50, 40, 100}, GetParam(), gpus);
     for (const bool host_barriers : {false, true}) {
-      Values knobs = sums::small_tiles(gemm_beside_all_gather());
+      Values knobs = sums::small_tiles(gemm_beside_collective());
       knobs.give("host_barriers", host_barriers);
-      for (const Pattern& pattern : gemm_beside_all_gather().patterns)
+      for (const Pattern& pattern : gemm_beside_collective().patterns)
         EXPECT_EQ(sums::what_is_wrong(pattern, asked, machine, knobs), "") << gpus << " ranks";
     }
   }
@@ -134,31 +134,31 @@ TEST_P(BesideDType, IsRightWithEveryPatternOnTwoToEightRanks) {
 INSTANTIATE_TEST_SUITE_P(DTypes, BesideDType,
                          testing::Values(DType::fp32, DType::fp16, DType::bf16, DType::fp8));
 
-TEST(GemmBesideAllGather, EveryRankSendsItsBlockToEachPeerAndNothingElse) {
+TEST(GemmBeside, EveryRankSendsItsBlockToEachPeerAndNothingElse) {
   const Problem asked = beside({128, 96, 64, 80, 56}, DType::bf16, 4);
-  for (const Pattern& pattern : gemm_beside_all_gather().patterns) {
+  for (const Pattern& pattern : gemm_beside_collective().patterns) {
     SCOPED_TRACE(pattern.name);
     const auto bytes = sums::sent_bytes(scheduled(pattern.name, asked, find_machine("mi300x-8"),
-                                                  sums::small_tiles(gemm_beside_all_gather())));
+                                                  sums::small_tiles(gemm_beside_collective())));
     ASSERT_EQ(bytes.size(), 4U);
     for (const auto& [rank, sent] : bytes) EXPECT_EQ(sent, 3 * 80 * 56 * 2) << rank;
   }
 }
 
 // Long work on both sides: the shorter one hides at least in part.
-TEST(GemmBesideAllGather, TwoStreamsOfTheLibraryTakeLessThanOne) {
+TEST(GemmBeside, TwoStreamsOfTheLibraryTakeLessThanOne) {
   const Problem asked = beside({8192, 8192, 8192, 8192, 4096}, DType::bf16, 8);
   const Machine machine = find_machine("mi300x-8");
-  const Values knobs(gemm_beside_all_gather().knobs);
+  const Values knobs(gemm_beside_collective().knobs);
   EXPECT_LT(time_us("library-streams", asked, machine, knobs),
             0.95 * time_us("library", asked, machine, knobs));
 }
 
 // A split that is far off costs two fixed roles what the busier one takes; with queues the others help out.
-TEST(GemmBesideAllGather, QueuesMakeUpForABadSplit) {
+TEST(GemmBeside, QueuesMakeUpForABadSplit) {
   const Problem asked = beside({8192, 8192, 8192, 256, 4096}, DType::bf16, 8);
   const Machine machine = find_machine("mi300x-8");
-  Values knobs(gemm_beside_all_gather().knobs);
+  Values knobs(gemm_beside_collective().knobs);
   knobs.give("gemm_cus", 104);
   knobs.give("comm_cus", 200);
   knobs.give("pipeline", static_cast<std::int64_t>(Pipeline::overlapped));

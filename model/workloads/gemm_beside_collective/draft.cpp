@@ -1,4 +1,4 @@
-#include "model/workloads/gemm_beside_all_gather/draft.hpp"
+#include "model/workloads/gemm_beside_collective/draft.hpp"
 
 #include <algorithm>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tritax {
 
-BesideDraft::BesideDraft(std::string_view pattern, const GemmBesideAllGather& problem_,
-                         const Machine& machine_, const GemmKnobs& knobs_)
+BesideDraft::BesideDraft(std::string_view pattern, const GemmBeside& problem_, const Machine& machine_,
+                         const GemmKnobs& knobs_)
     : problem(problem_),
       machine(machine_),
       knobs(knobs_),

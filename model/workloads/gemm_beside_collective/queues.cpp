@@ -7,7 +7,7 @@
 // A workgroup with an empty queue helps with the other queue, so that the split only sets what is begun
 // first. The protocol is that of ROCm/iris iris/concurrent/_kernels.py: one atomic counter per queue. A piece
 // goes to all peers, and raises a counter of each peer on arrival.
-#include "model/workloads/gemm_beside_all_gather/draft.hpp"
+#include "model/workloads/gemm_beside_collective/draft.hpp"
 
 namespace tritax {
 
@@ -45,8 +45,7 @@ Queues add_items(BesideDraft& draft, int rank, std::int32_t kernel, const Flags&
 
 }  // namespace
 
-Schedule build_beside_queues(const GemmBesideAllGather& problem, const Machine& machine,
-                             const GemmKnobs& knobs) {
+Schedule build_beside_queues(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs) {
   BesideDraft draft("work-queues", problem, machine, knobs);
   ScheduleBuilder& builder = draft.builder;
   const Split split = split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_one_kernel);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/schedule/builder.hpp"
-#include "model/workloads/gemm_beside_all_gather/patterns.hpp"
+#include "model/workloads/gemm_beside_collective/patterns.hpp"
 
 namespace tritax {
 
@@ -14,10 +14,10 @@ namespace tritax {
 // ranks, one below the other) holds the own block at first.
 struct BesideDraft {
   // Checks that the GEMM tile fits a compute unit.
-  BesideDraft(std::string_view pattern, const GemmBesideAllGather& problem, const Machine& machine,
+  BesideDraft(std::string_view pattern, const GemmBeside& problem, const Machine& machine,
               const GemmKnobs& knobs);
 
-  GemmBesideAllGather problem;
+  GemmBeside problem;
   const Machine& machine;
   GemmKnobs knobs;
   MatmulTile tile;

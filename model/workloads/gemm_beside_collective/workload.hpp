@@ -13,6 +13,6 @@
 namespace tritax {
 
 // The workload of a GEMM beside an all-gather.
-const Workload& gemm_beside_all_gather();
+const Workload& gemm_beside_collective();
 
 }  // namespace tritax

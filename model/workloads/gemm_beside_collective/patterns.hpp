@@ -17,7 +17,7 @@ enum class BesideCollective : std::uint8_t { all_gather, reduce_scatter, all_red
 inline constexpr std::array<std::string_view, 4> kBesideNames{"all-gather", "reduce-scatter", "all-reduce",
                                                               "all-to-all"};
 
-struct GemmBesideAllGather {
+struct GemmBeside {
   GemmShape gemm;         // the same on every rank
   std::int64_t rows = 0;  // of a rank's block of X, or of a rank's matrix
   std::int64_t cols = 0;
@@ -26,13 +26,10 @@ struct GemmBesideAllGather {
 };
 
 // One builder per pattern; builders expect checked knobs.
-Schedule build_beside_library(const GemmBesideAllGather& problem, const Machine& machine,
-                              const GemmKnobs& knobs, bool two_streams);
-Schedule build_beside_streams(const GemmBesideAllGather& problem, const Machine& machine,
-                              const GemmKnobs& knobs);
-Schedule build_beside_copy_engine(const GemmBesideAllGather& problem, const Machine& machine,
-                                  const GemmKnobs& knobs);
-Schedule build_beside_queues(const GemmBesideAllGather& problem, const Machine& machine,
-                             const GemmKnobs& knobs);
+Schedule build_beside_library(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs,
+                              bool two_streams);
+Schedule build_beside_streams(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs);
+Schedule build_beside_copy_engine(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs);
+Schedule build_beside_queues(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs);
 
 }  // namespace tritax

@@ -26,7 +26,7 @@
 #include "model/parts/library_gemm.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/schedule/builder.hpp"
-#include "model/workloads/gemm_beside_all_gather/patterns.hpp"
+#include "model/workloads/gemm_beside_collective/patterns.hpp"
 
 namespace tritax {
 
@@ -35,8 +35,7 @@ namespace {
 // Adds the kernel of a rank and returns its number.
 using AddCollective = std::function<std::int32_t(int rank)>;
 
-AddCollective all_gather_of(ScheduleBuilder& builder, const GemmBesideAllGather& problem,
-                            const Machine& machine) {
+AddCollective all_gather_of(ScheduleBuilder& builder, const GemmBeside& problem, const Machine& machine) {
   const auto rows = static_cast<std::int32_t>(problem.rows);
   const auto cols = static_cast<std::int32_t>(problem.cols);
   const int gpus = problem.gpus;
@@ -61,8 +60,7 @@ AddCollective all_gather_of(ScheduleBuilder& builder, const GemmBesideAllGather&
   };
 }
 
-AddCollective all_to_all_of(ScheduleBuilder& builder, const GemmBesideAllGather& problem,
-                            const Machine& machine) {
+AddCollective all_to_all_of(ScheduleBuilder& builder, const GemmBeside& problem, const Machine& machine) {
   const int gpus = problem.gpus;
   const DType dtype = problem.gemm.dtype;
   const auto cols = static_cast<std::int32_t>(problem.cols);
@@ -99,7 +97,7 @@ AddCollective all_to_all_of(ScheduleBuilder& builder, const GemmBesideAllGather&
 }
 
 // The GEMM, and the collective before or behind it, in the schedule of `builder`.
-void add_programs(ScheduleBuilder& builder, const GemmBesideAllGather& problem, const Machine& machine,
+void add_programs(ScheduleBuilder& builder, const GemmBeside& problem, const Machine& machine,
                   bool host_barriers, bool two_streams, const AddCollective& add_collective) {
   const LibraryTile library = library_tile(problem.gemm, machine);
   const DType dtype = problem.gemm.dtype;
@@ -148,7 +146,7 @@ void add_programs(ScheduleBuilder& builder, const GemmBesideAllGather& problem, 
   }
 }
 
-Schedule beside_sum(std::string_view name, const GemmBesideAllGather& problem, const Machine& machine,
+Schedule beside_sum(std::string_view name, const GemmBeside& problem, const Machine& machine,
                     bool host_barriers, bool two_streams) {
   const bool everywhere = problem.collective == BesideCollective::all_reduce;
   const PartialSums sums{problem.rows, problem.cols, 0, problem.gemm.dtype, Blocks::rows, problem.gpus};
@@ -168,8 +166,8 @@ Schedule beside_sum(std::string_view name, const GemmBesideAllGather& problem, c
 
 }  // namespace
 
-Schedule build_beside_library(const GemmBesideAllGather& problem, const Machine& machine,
-                              const GemmKnobs& knobs, bool two_streams) {
+Schedule build_beside_library(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs,
+                              bool two_streams) {
   const std::string_view name = two_streams ? "library-streams" : "library";
   if (problem.collective == BesideCollective::all_reduce ||
       problem.collective == BesideCollective::reduce_scatter)

@@ -12,8 +12,8 @@
 #include "model/parts/gemm_space.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
-#include "model/workloads/gemm_beside_all_gather/patterns.hpp"
-#include "model/workloads/gemm_beside_all_gather/workload.hpp"
+#include "model/workloads/gemm_beside_collective/patterns.hpp"
+#include "model/workloads/gemm_beside_collective/workload.hpp"
 
 namespace tritax {
 
@@ -54,7 +54,7 @@ const std::array<Spec, 17> kKnobs{{
     gemm_knob("host_barriers"),
 }};
 
-GemmBesideAllGather pair_of(const Problem& problem) {
+GemmBeside pair_of(const Problem& problem) {
   return {{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"])},
           problem["rows"],
           problem["cols"],
@@ -62,13 +62,13 @@ GemmBesideAllGather pair_of(const Problem& problem) {
           static_cast<BesideCollective>(problem["collective"])};
 }
 
-double block_bytes(const GemmBesideAllGather& pair) {
+double block_bytes(const GemmBeside& pair) {
   return static_cast<double>(pair.rows) * static_cast<double>(pair.cols) * bytes_of(pair.gemm.dtype);
 }
 
 // An upper bound on the number of operations, before they are allocated: a tile is multiplied and stored, and
 // a piece is copied and announced.
-void check_size(const GemmBesideAllGather& pair, const GemmKnobs& knobs) {
+void check_size(const GemmBeside& pair, const GemmKnobs& knobs) {
   const auto pieces = [](std::int64_t rows, std::int64_t cols, double height, double width) {
     return std::ceil(static_cast<double>(rows) / height) * std::ceil(static_cast<double>(cols) / width);
   };
@@ -82,19 +82,19 @@ void check_size(const GemmBesideAllGather& pair, const GemmKnobs& knobs) {
       tiles, sent, pair.gpus - 1, kMaxOperations));
 }
 
-Schedule in_turn(const GemmBesideAllGather& pair, const Machine& machine, const GemmKnobs& knobs) {
+Schedule in_turn(const GemmBeside& pair, const Machine& machine, const GemmKnobs& knobs) {
   return build_beside_library(pair, machine, knobs, false);
 }
 
-Schedule on_two_streams(const GemmBesideAllGather& pair, const Machine& machine, const GemmKnobs& knobs) {
+Schedule on_two_streams(const GemmBeside& pair, const Machine& machine, const GemmKnobs& knobs) {
   return build_beside_library(pair, machine, knobs, true);
 }
 
-using Builder = Schedule (*)(const GemmBesideAllGather&, const Machine&, const GemmKnobs&);
+using Builder = Schedule (*)(const GemmBeside&, const Machine&, const GemmKnobs&);
 
 template <Builder build>
 Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
-  const GemmBesideAllGather pair = pair_of(problem);
+  const GemmBeside pair = pair_of(problem);
   const GemmKnobs knobs = gemm_knobs_of(values);
   check_dtype(pair.gemm.dtype, machine);
   check(knobs, machine.gpu);
@@ -161,7 +161,7 @@ const std::array<Pattern, 5> kPatterns{{
 }};
 
 Work work(const Problem& problem) {
-  const GemmBesideAllGather pair = pair_of(problem);
+  const GemmBeside pair = pair_of(problem);
   return {.flops = 2.0 * static_cast<double>(pair.gemm.m) * static_cast<double>(pair.gemm.n) *
                    static_cast<double>(pair.gemm.k) * pair.gpus,
           .peers = pair.gpus - 1};
@@ -201,18 +201,18 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
 
 // Reads a row of gemm_beside_all_gather.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  const Workload& workload = gemm_beside_all_gather();
+  const Workload& workload = gemm_beside_collective();
   if (form_of_program(line, workload) == "streams") return run_of_program(line, workload, "library-streams");
   return library_program(line, workload);
 }
 
 }  // namespace
 
-const Workload& gemm_beside_all_gather() {
+const Workload& gemm_beside_collective() {
   static const Workload workload{
-      .name = "gemm-beside-all-gather",
-      .title = "GEMM beside all-gather",
-      .summary = "C = A·B on every GPU, and an all-gather or another collective of other data",
+      .name = "gemm-beside-collective",
+      .title = "GEMM beside a collective",
+      .summary = "C = A·B on every GPU, and a collective of other data beside it",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,
@@ -227,6 +227,7 @@ const Workload& gemm_beside_all_gather() {
       .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
+      .former_name = "gemm-beside-all-gather",
   };
   return workload;
 }

@@ -7,7 +7,7 @@
 //
 // Sends are posted first, so that the sending kernel finds compute units before the GEMM takes them.
 #include "model/machine/check_machine.hpp"
-#include "model/workloads/gemm_beside_all_gather/draft.hpp"
+#include "model/workloads/gemm_beside_collective/draft.hpp"
 
 namespace tritax {
 
@@ -50,8 +50,7 @@ void tell_of_copies(BesideDraft& draft, int rank, std::int16_t arrived) {
 
 }  // namespace
 
-Schedule build_beside_streams(const GemmBesideAllGather& problem, const Machine& machine,
-                              const GemmKnobs& knobs) {
+Schedule build_beside_streams(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs) {
   BesideDraft draft("streams", problem, machine, knobs);
   const Split split = split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_two_kernels);
   const std::int16_t arrived =
@@ -63,8 +62,7 @@ Schedule build_beside_streams(const GemmBesideAllGather& problem, const Machine&
   return draft.builder.finish();
 }
 
-Schedule build_beside_copy_engine(const GemmBesideAllGather& problem, const Machine& machine,
-                                  const GemmKnobs& knobs) {
+Schedule build_beside_copy_engine(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs) {
   require_copy_engines(machine, "pattern 'copy-engine'");
   BesideDraft draft("copy-engine", problem, machine, knobs);
   ScheduleBuilder& builder = draft.builder;
