@@ -64,7 +64,7 @@ AddCollective all_to_all_of(ScheduleBuilder& builder, const GemmBeside& problem,
   const int gpus = problem.gpus;
   const DType dtype = problem.gemm.dtype;
   const auto cols = static_cast<std::int32_t>(problem.cols);
-  const std::vector<Rect> blocks = blocks_of({problem.rows, problem.cols, 0, dtype, Blocks::rows, gpus});
+  const std::vector<Rect> blocks = blocks_of(array_of(problem));
   const std::int32_t widest = blocks.front().rows;
   LibraryAllToAll all;
   all.kernel = "all_to_all";
@@ -149,7 +149,7 @@ void add_programs(ScheduleBuilder& builder, const GemmBeside& problem, const Mac
 Schedule beside_sum(std::string_view name, const GemmBeside& problem, const Machine& machine,
                     bool host_barriers, bool two_streams) {
   const bool everywhere = problem.collective == BesideCollective::all_reduce;
-  const PartialSums sums{problem.rows, problem.cols, 0, problem.gemm.dtype, Blocks::rows, problem.gpus};
+  const PartialSums sums = array_of(problem);
   SumKnobs sum_knobs;
   sum_knobs.host_barriers = host_barriers;
   SumDraft draft(name, sums, machine, sum_knobs, everywhere);
@@ -169,13 +169,10 @@ Schedule beside_sum(std::string_view name, const GemmBeside& problem, const Mach
 Schedule build_beside_library(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs,
                               bool two_streams) {
   const std::string_view name = two_streams ? "library-streams" : "library";
-  if (problem.collective == BesideCollective::all_reduce ||
-      problem.collective == BesideCollective::reduce_scatter)
-    return beside_sum(name, problem, machine, knobs.host_barriers, two_streams);
+  if (problem.sums()) return beside_sum(name, problem, machine, knobs.host_barriers, two_streams);
   ScheduleBuilder builder(std::string(name), problem.gpus);
-  const AddCollective add_collective = problem.collective == BesideCollective::all_gather
-                                           ? all_gather_of(builder, problem, machine)
-                                           : all_to_all_of(builder, problem, machine);
+  const AddCollective add_collective =
+      problem.gathers() ? all_gather_of(builder, problem, machine) : all_to_all_of(builder, problem, machine);
   add_programs(builder, problem, machine, knobs.host_barriers, two_streams, add_collective);
   return builder.finish();
 }

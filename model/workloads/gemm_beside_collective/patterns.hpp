@@ -8,11 +8,12 @@
 #include "model/core/dtype.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_tile.hpp"
+#include "model/parts/partial_sums.hpp"
 #include "model/workload/workload.hpp"
 
 namespace tritax {
 
-// The collective beside the GEMM. Only the library has all of them.
+// The collective beside the GEMM.
 enum class BesideCollective : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
 inline constexpr std::array<std::string_view, 4> kBesideNames{"all-gather", "reduce-scatter", "all-reduce",
                                                               "all-to-all"};
@@ -23,7 +24,18 @@ struct GemmBeside {
   std::int64_t cols = 0;
   int gpus = 2;
   BesideCollective collective = BesideCollective::all_gather;
+
+  bool gathers() const { return collective == BesideCollective::all_gather; }
+  bool sums() const {
+    return collective == BesideCollective::reduce_scatter || collective == BesideCollective::all_reduce;
+  }
 };
+
+// The matrices of all ranks as one array, cut by rows: what a rank adds up, or what it receives of every
+// rank. Not of an all-gather.
+inline PartialSums array_of(const GemmBeside& problem) {
+  return {problem.rows, problem.cols, 0, problem.gemm.dtype, Blocks::rows, problem.gpus};
+}
 
 // One builder per pattern; builders expect checked knobs.
 Schedule build_beside_library(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs,

@@ -1,4 +1,4 @@
-// A GEMM beside an all-gather as a workload: fields, knobs and patterns.
+// A GEMM beside a collective as a workload: fields, knobs and patterns.
 
 #include <fmt/format.h>
 
@@ -26,12 +26,12 @@ const std::array<Spec, 8> kFields{{
     size_field("rows", "--rows", "rows of a GPU's block of what is gathered, or of its matrix"),
     size_field("cols", "--cols", "columns of the same"),
     {.name = "collective",
-     .help = "the collective beside the GEMM; only the library patterns have others than all-gather",
+     .help = "the collective beside the GEMM",
      .kind = ValueKind::name,
      .names = kBesideNames,
      .value_if_column_missing = static_cast<std::int64_t>(BesideCollective::all_gather)},
     dtype_field(DType::fp16, "element type of all matrices"),
-    gpus_field(2),
+    gpus_field(1),
 }};
 
 const std::array<Spec, 17> kKnobs{{
@@ -67,7 +67,7 @@ double block_bytes(const GemmBeside& pair) {
 }
 
 // An upper bound on the number of operations, before they are allocated: a tile is multiplied and stored, and
-// a piece is copied and announced.
+// a piece is moved to or from all GPUs and announced.
 void check_size(const GemmBeside& pair, const GemmKnobs& knobs) {
   const auto pieces = [](std::int64_t rows, std::int64_t cols, double height, double width) {
     return std::ceil(static_cast<double>(rows) / height) * std::ceil(static_cast<double>(cols) / width);
@@ -98,21 +98,20 @@ Schedule build_checked(const Problem& problem, const Machine& machine, const Val
   const GemmKnobs knobs = gemm_knobs_of(values);
   check_dtype(pair.gemm.dtype, machine);
   check(knobs, machine.gpu);
-  const bool library = build == in_turn || build == on_two_streams;
-  if (!library && pair.collective != BesideCollective::all_gather) {
-    throw UserError(
-        fmt::format("collective = {}: this pattern only gathers; patterns library and "
-                    "library-streams run it beside a GEMM",
-                    kBesideNames[static_cast<std::size_t>(pair.collective)]));
+  if (build == build_beside_copy_engine && pair.sums()) {
+    throw UserError(fmt::format("collective = {}: copy engines do not add; pattern copy-engine runs {} or {}",
+                                kBesideNames[static_cast<std::size_t>(pair.collective)],
+                                kBesideNames[static_cast<std::size_t>(BesideCollective::all_gather)],
+                                kBesideNames[static_cast<std::size_t>(BesideCollective::all_to_all)]));
   }
-  if (pair.collective != BesideCollective::all_gather && pair.rows < pair.gpus) {
+  if (!pair.gathers() && pair.rows < pair.gpus) {
     throw UserError(fmt::format("rows = {}: fewer than the {} GPUs that share them", pair.rows, pair.gpus));
   }
   const auto m = static_cast<double>(pair.gemm.m);
   const auto n = static_cast<double>(pair.gemm.n);
   const auto k = static_cast<double>(pair.gemm.k);
   // Of other collectives: what is sent, slots or what arrives, and the sum.
-  const double blocks = pair.collective == BesideCollective::all_gather ? pair.gpus + 1 : 3;
+  const double blocks = pair.gathers() ? pair.gpus + 1 : 3;
   check_memory("this problem",
                (m * k + k * n + m * n) * bytes_of(pair.gemm.dtype) + block_bytes(pair) * blocks, machine.gpu);
   check_size(pair, knobs);
@@ -144,7 +143,7 @@ const std::array<Pattern, 5> kPatterns{{
      .vendor = true,
      .own_choice = library_choice},
     {.name = "streams",
-     .summary = "a GEMM kernel and a sending kernel on two streams, each with its own workgroups",
+     .summary = "a GEMM kernel and a kernel of the collective on two streams, each with its own workgroups",
      .knobs = kStreamKnobs,
      .build = build_checked<build_beside_streams>,
      .roles = Roles::in_two_kernels},
