@@ -94,10 +94,8 @@ std::optional<nlohmann::json> id_of_line(const nlohmann::json& candidate) {
 }  // namespace
 
 Scenario scenario_of_line(const nlohmann::json& candidate, const Workload& usual, const Machine& machine) {
-  std::vector<std::string_view> names;
-  for (const Workload* one : workloads()) names.push_back(one->name);
   const std::string workload = text_or(candidate, "workload", std::string(usual.name));
-  Problem problem = problem_of(*workloads()[parse_name(workload, "workload", names)]);
+  Problem problem = problem_of(find_workload(workload, "workload"));
   give_all(candidate, "problem", problem.values);
   require_fields(problem);
   Scenario scenario = scenario_of(problem_on(std::move(problem), machine));

@@ -241,17 +241,15 @@ const Workload& workload_of_command_line(int argc, const char* const* argv) {
       wanted = argument.substr(kOption.size() + 1);
     }
   }
-  for (const Workload* workload : workloads()) {
-    if (workload->name == wanted) return *workload;
-  }
-  return *workloads().front();
+  const Workload* workload = workload_named(wanted);
+  return workload != nullptr ? *workload : *workloads().front();
 }
 
 void add_workload_option(CLI::App& app, const Workload& workload) {
   std::vector<std::string_view> others = workload_names();
   others.erase(std::remove(others.begin(), others.end(), workload.name), others.end());
   app.add_option_function<std::string>(
-         "--workload", [](const std::string& word) { parse_name(word, "--workload", workload_names()); },
+         "--workload", [](const std::string& word) { find_workload(word, "--workload"); },
          fmt::format("Workload to compute: {} ({}), or with other options {}", workload.name,
                      workload.summary, fmt::join(others, ", ")))
       ->type_name("NAME")

@@ -58,6 +58,7 @@ void list_patterns(const Workload& workload, Outputs& outputs) {
   std::string lines;
   for (const Workload* one : workloads()) {
     others.push_back({{"name", one->name}, {"title", one->title}, {"summary", one->summary}});
+    if (!one->former_name.empty()) others.back()["former_name"] = one->former_name;
     if (one != &workload) lines += fmt::format("  --workload {}: {}\n", one->name, one->summary);
   }
   outputs.print(fmt::format("{}: {}\n\n", styled(workload.name, Style::bold), workload.summary));

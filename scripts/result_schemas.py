@@ -78,7 +78,7 @@ def patterns():
     value = {"type": ["string", "number", "boolean", "null"]}
     named = {"name": TEXT, "summary": TEXT}
     all_of_one = schema("patterns/1", **VERSION, patterns=several(closed({**named, "knobs": TEXTS})), workload=TEXT,
-                        workloads=several(closed({**named, "title": TEXT})))
+                        workloads=several(closed({**named, "title": TEXT}, {"former_name": TEXT})))
     one = schema("pattern/1", **VERSION, **named, workload=TEXT, knobs=several(closed(
         {"knob": TEXT, "option": TEXT, "default": value, "meaning": TEXT})))
     one["properties"] |= {key: ANY_RECORD[key] for key in ("machine", "machine_changes", "sustained")}

@@ -65,7 +65,8 @@ class Problem:
 
 if __name__ == "__main__":
     harness.main(__doc__, {
-        "workload": "gemm-beside-all-gather",
+        "workload": "gemm-beside-collective",
+        "former_name": "gemm-beside-all-gather",
         "fields": {"m": None, "n": None, "k": None, "rows": None, "cols": None, "dtype": "fp16"},
         "forms": ("gemm", "library", "streams"),
         "not_as_graph": (),

@@ -29,7 +29,7 @@ import torch.multiprocessing as mp
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def shapes_of(paths, workload, fields):
+def shapes_of(paths, workload, fields, former_name=None):
     """Every different shape of the workload's scenarios in the files, in order; `fields`: name -> usual value."""
     shapes = {}
     for path in paths:
@@ -38,7 +38,7 @@ def shapes_of(paths, workload, fields):
         defaults = scenarios.get("defaults", {})
         for scenario in scenarios.get("scenario", []):
             full = {"workload": workload, **fields, **defaults, **scenario}
-            if full["workload"] == workload and full["dtype"] in DTYPES:
+            if full["workload"] in (workload, former_name) and full["dtype"] in DTYPES:
                 shapes[tuple(full[field] for field in fields)] = True
     return [dict(zip(fields, shape)) for shape in shapes]
 
@@ -165,7 +165,7 @@ def worker(rank, world, script, shapes, arguments, port):
 
 
 def main(description, script):
-    """`script`: workload, fields (name -> usual value), forms, not_as_graph, problem, names_workload; may be backends."""
+    """`script`: workload, fields (name -> usual value), forms, not_as_graph, problem, names_workload; may be backends, former_name."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenarios", nargs="+", help="TOML files (docs/scenarios.md)")
     parser.add_argument("--gpus", default="2", help="numbers of GPUs, separated by commas")
@@ -182,7 +182,7 @@ def main(description, script):
         os.environ["TRITAX_BACKEND"] = arguments.backend  # for the processes that run the calls
     if os.path.exists(arguments.output):
         raise SystemExit(f"{arguments.output}: exists already")
-    shapes = shapes_of(arguments.scenarios, script["workload"], script["fields"])
+    shapes = shapes_of(arguments.scenarios, script["workload"], script["fields"], script.get("former_name"))
     first = "workload," if script["names_workload"] else ""
     with open(arguments.output, "w") as out:
         out.write(

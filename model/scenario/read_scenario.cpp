@@ -97,10 +97,8 @@ void read_value(TomlReader& reader, std::size_t index, Values& values) {
 }
 
 Problem read_problem(TomlReader& reader) {
-  std::vector<std::string_view> names;
-  for (const Workload* workload : workloads()) names.push_back(workload->name);
-  const auto index = static_cast<std::size_t>(reader.choice("workload", names));
-  Problem problem = problem_of(*workloads()[index]);
+  const std::string name = reader.text("workload");
+  Problem problem = problem_of(find_workload(name, reader.where("workload")));
   for (std::size_t i = 0; i < problem.values.specs().size(); ++i) read_value(reader, i, problem.values);
   complete_problem(problem, [&](std::string_view field) { return reader.where(field); });
   return problem;

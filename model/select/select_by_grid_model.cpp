@@ -54,7 +54,7 @@ bool add_share_of(const Schedule& schedule, const Workgroup& workgroup, SharedSt
 }
 
 void require_models_of(const GridModels& models, const Problem& problem, const std::string& origin) {
-  if (models.workload == problem.workload->name) return;
+  if (is_called(*problem.workload, models.workload)) return;
   throw UserError(fmt::format("{}: it has grid models of {}, and the problem is of {}", origin,
                               models.workload, problem.workload->name));
 }

@@ -26,7 +26,7 @@ std::vector<double> tree_features_of(const TreeSelector& trees, const Problem& p
 }
 
 void require_workload(const TreeSelector& trees, const Problem& problem, const std::string& origin) {
-  if (trees.workload == problem.workload->name) return;
+  if (is_called(*problem.workload, trees.workload)) return;
   throw UserError(fmt::format("{}: {}, and the problem is of {}", origin,
                               trees.workload.empty()
                                   ? "it chooses among kernels of a table"

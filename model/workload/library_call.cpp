@@ -6,7 +6,7 @@ namespace tritax {
 
 bool is_of_program(const CsvRow& line, const Workload& workload, bool named_in_table) {
   if (is_of_call(line) || line.has("workload") != named_in_table) return false;
-  return !named_in_table || line.text("workload") == workload.name;
+  return !named_in_table || is_called(workload, line.text("workload"));
 }
 
 std::optional<LibraryForm> form_of_call(const CsvRow& line, std::string_view call) {

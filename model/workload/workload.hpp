@@ -173,7 +173,13 @@ struct Workload {
   BlockRole block = BlockRole::none;
   std::optional<TracedForm> traced = {};  // as a call of a real run; nothing: no call looks like the workload
   ComputingWords computing = {};
+  std::string_view former_name = {};  // by which files and programs may still call it; "": none
 };
+
+// Whether files and programs mean this workload by the name.
+inline bool is_called(const Workload& workload, std::string_view name) {
+  return !name.empty() && (name == workload.name || name == workload.former_name);
+}
 
 // A problem of the workload with all fields at their usual values.
 Problem problem_of(const Workload& workload);

@@ -22,7 +22,7 @@
 #include "model/workloads/gemm_all_reduce_norm/workload.hpp"
 #include "model/workloads/gemm_all_scatter/workload.hpp"
 #include "model/workloads/gemm_all_to_all/workload.hpp"
-#include "model/workloads/gemm_beside_all_gather/workload.hpp"
+#include "model/workloads/gemm_beside_collective/workload.hpp"
 #include "model/workloads/gemm_reduce_scatter/workload.hpp"
 #include "model/workloads/grouped_gemm/workload.hpp"
 #include "model/workloads/library_gemm/workload.hpp"
@@ -56,7 +56,7 @@ std::span<const Workload* const> workloads() {
                                                    &gemm_all_reduce(),
                                                    &gemm_all_reduce_norm(),
                                                    &gemm_all_to_all(),
-                                                   &gemm_beside_all_gather(),
+                                                   &gemm_beside_collective(),
                                                    &gemm(),
                                                    &library_gemm(),
                                                    &remote_access(),
@@ -79,12 +79,14 @@ std::span<const Workload* const> workloads() {
   return all;
 }
 
+const Workload* workload_named(std::string_view name) {
+  return first_that([&](const Workload& workload) { return is_called(workload, name); });
+}
+
 const Workload& find_workload(std::string_view name, const std::string& where) {
+  if (const Workload* workload = workload_named(name)) return *workload;
   std::vector<std::string_view> names;
-  for (const Workload* workload : workloads()) {
-    if (workload->name == name) return *workload;
-    names.push_back(workload->name);
-  }
+  for (const Workload* workload : workloads()) names.push_back(workload->name);
   const std::string nearest = nearest_name(std::string(name), names);
   throw UserError(fmt::format("{}: unknown workload '{}'{}; the workloads are {}", where, name,
                               nearest.empty() ? "" : fmt::format(", did you mean '{}'?", nearest),

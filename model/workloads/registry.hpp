@@ -12,7 +12,11 @@ namespace tritax {
 // All workloads; the first is the default.
 std::span<const Workload* const> workloads();
 
-// Throws UserError that lists the names and offers the nearest one. `where`: the flag or file:line to blame.
+// The workload with this name, or with this former name; null if there is none.
+const Workload* workload_named(std::string_view name);
+
+// The same. Throws UserError that lists the names and offers the nearest one. `where`: the flag or file:line
+// to blame.
 const Workload& find_workload(std::string_view name, const std::string& where);
 
 // The first workload for this step of a layer; null if there is none.

@@ -150,12 +150,19 @@ TEST(Program, AnUnknownWorkloadGetsTheNearestName) {
   const std::string names = "gemm-all-scatter, ";
   expect_user_error(
       run_tritax("simulate --workload all-gahter --rows 64 --cols 64 --machine h200-4"),
-      {"--workload: unknown name 'all-gahter' (did you mean 'all-gather'?); known are " + names});
+      {"--workload: unknown workload 'all-gahter', did you mean 'all-gather'?; the workloads are " + names});
   expect_user_error(run_tritax("advise --workload=nonsense " + kProblem),
-                    {"--workload: unknown name 'nonsense'; "});
-  expect_user_error(run_tritax("patterns --workload gem"), {"--workload: unknown name 'gem'"});
+                    {"--workload: unknown workload 'nonsense'; "});
+  expect_user_error(run_tritax("patterns --workload gem"), {"--workload: unknown workload 'gem'"});
   expect_user_error(run_tritax("machines --workload all-gather"),
                     {"'--workload' is no option of this command"});
+}
+
+TEST(Program, AFormerNameOfAWorkloadMeansIt) {
+  const std::string sizes = " -M 256 -N 256 -K 256 --rows 64 --cols 64 --machine h200-4 --pattern streams";
+  const Outcome former = run_tritax("simulate --workload gemm-beside-all-gather" + sizes);
+  EXPECT_EQ(former.exit_code, 0) << former.err;
+  EXPECT_EQ(former.out, run_tritax("simulate --workload gemm-beside-collective" + sizes).out);
 }
 
 TEST(Program, AWorkloadHasItsOwnOptionsOnly) {

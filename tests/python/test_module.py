@@ -513,7 +513,7 @@ def test_a_model_is_a_frame_of_its_combinations(machine, tmp_path):
 
 
 def test_a_verdict_is_on_the_fastest_of_the_libraries(machine):
-    problem = tritax.problem("gemm-beside-all-gather", m=1024, n=1024, k=4096, gpus=4, rows=4096, cols=4096)
+    problem = tritax.problem("gemm-beside-collective", m=1024, n=1024, k=4096, gpus=4, rows=4096, cols=4096)
     advice = tritax.advise(problem, machine, selector="defaults", taxes=False)
     libraries = {"library": advice["library"].time_ns, "library-streams": advice["library-streams"].time_ns}
     own = min(one.time_ns for one in advice.candidates if one.pattern not in libraries)

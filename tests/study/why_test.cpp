@@ -197,7 +197,7 @@ TEST(Why, TheVerdictLeavesItToTheBaselineUnlessSomethingIsSurelyFaster) {
 
 // Two patterns of this workload stand for libraries.
 TEST(Why, TheVerdictIsOnTheFastestOfTheLibraries) {
-  const Workload& workload = find_workload("gemm-beside-all-gather", "test");
+  const Workload& workload = find_workload("gemm-beside-collective", "test");
   const auto says = [&](double library_ns, double streams_ns, double own_ns, double slower_own_ns) {
     return verdict(timed(workload, {{"library", library_ns},
                                     {"library-streams", streams_ns},
@@ -218,7 +218,7 @@ TEST(Why, TheVerdictIsOnTheFastestOfTheLibraries) {
 
 // Of the two that it compares, whichever place they have: nothing pays for certain beside a doubted time.
 TEST(Why, TheVerdictIsUnknownWhereTheTimeOfTheLibraryIs) {
-  const Workload& workload = find_workload("gemm-beside-all-gather", "test");
+  const Workload& workload = find_workload("gemm-beside-collective", "test");
   const Doubt doubt;
   const auto doubted = [&](double library_ns, std::string_view name) {
     const std::vector<Candidate> candidates =

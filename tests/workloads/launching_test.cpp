@@ -10,6 +10,7 @@
 #include "model/machine/machine.hpp"
 #include "model/select/selector.hpp"
 #include "model/workloads/registry.hpp"
+#include "model/workloads/remote_access/workload.hpp"
 #include "sim/simulate.hpp"
 
 namespace tritax {
@@ -44,6 +45,10 @@ AnyProblem any_problem(const Workload& workload) {
     if (!field.required) continue;
     any.problem.values.give(field.name,
                             field.kind == ValueKind::name ? 0 : std::min<std::int64_t>(512, field.high));
+  }
+  if (workload.name == "remote-access") {
+    any.problem.values.give("peers", static_cast<std::int64_t>(Peers::all));
+    any.problem.values.give("bytes", 1024);
   }
   complete_problem(any.problem, "test");
   return any;
@@ -122,7 +127,12 @@ TEST_P(Form, ProcessesAreOnePerGpuUnlessTheKnobSaysOne) {
 // Host time of a launch, as often as there are launches, on the path of the agent that waits for it.
 TEST_P(Form, CallsOfOwnPatternsTakeTheirTime) {
   const Workload& workload = *GetParam();
-  if (find_spec(workload.knobs, kCallKnob) == nullptr) return;
+  const bool has_own = std::any_of(workload.patterns.begin(), workload.patterns.end(),
+                                   [](const Pattern& pattern) { return !pattern.vendor; });
+  const Spec* knob = find_spec(workload.knobs, kCallKnob);
+  EXPECT_EQ(knob != nullptr, has_own);
+  if (knob == nullptr) return;
+  EXPECT_EQ(knob->help, call_knob().help);
   const AnyProblem any = any_problem(workload);
   for (const Pattern& pattern : workload.patterns) {
     if (is_there(pattern, workload)) continue;

@@ -98,7 +98,9 @@ inline std::map<int, double> sent_bytes(const Schedule& schedule) {
       }
     }
   }
-  for (const Op& op : schedule.transfers) bytes[op.src_rank] += bytes_of_op(op);
+  for (const Op& op : schedule.transfers) {
+    if (op.rank != op.src_rank) bytes[op.src_rank] += bytes_of_op(op);
+  }
   return bytes;
 }
 

@@ -150,9 +150,18 @@ INSTANTIATE_TEST_SUITE_P(All, EveryWorkload, testing::ValuesIn(workloads().begin
 
 TEST(Workloads, HaveDifferentNames) {
   std::set<std::string_view> names;
-  for (const Workload* workload : workloads())
+  for (const Workload* workload : workloads()) {
     EXPECT_TRUE(names.insert(workload->name).second) << workload->name;
+    if (workload->former_name.empty()) continue;
+    EXPECT_TRUE(names.insert(workload->former_name).second) << workload->former_name;
+  }
   EXPECT_GE(names.size(), 4u);
+}
+
+TEST(FindWorkload, KnowsFormerNames) {
+  const Workload& workload = find_workload("gemm-beside-all-gather", "--workload");
+  EXPECT_EQ(workload.name, "gemm-beside-collective");
+  EXPECT_EQ(workload_named(""), nullptr);
 }
 
 TEST(FindWorkload, OffersTheNearestNameAndListsAll) {

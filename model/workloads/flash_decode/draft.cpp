@@ -175,7 +175,6 @@ void DecodeDraft::finish_step(int rank, const std::vector<std::int32_t>& kernels
   }
   Graph graph;
   for (const std::int32_t kernel : kernels) graph.push_back({kernel, 0});
-  if (knobs.call_ns > 0) builder.host_work(rank, "call", knobs.call_ns);
   builder.graph_launch(rank, std::move(graph));
 }
 

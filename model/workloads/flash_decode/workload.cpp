@@ -11,6 +11,7 @@
 #include "model/parts/gemm_knobs.hpp"
 #include "model/parts/usual_first.hpp"
 #include "model/workload/kernel_class.hpp"
+#include "model/workload/launching.hpp"
 #include "model/workloads/flash_decode/patterns.hpp"
 
 namespace tritax {
@@ -24,7 +25,6 @@ constexpr std::int64_t kMaxColumns = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxSplits = 1024;
 constexpr std::int64_t kMaxBlock = 512;
 constexpr std::int64_t kMaxSteps = 64;
-constexpr std::int64_t kMaxCall = 10000;
 // Splits that a search tries at first; 32 is the value of ROCm/iris.
 constexpr std::array<std::int64_t, 8> kSplits{1, 2, 4, 8, 16, 32, 64, 128};
 constexpr std::int64_t kUsualSplits = 32;
@@ -67,12 +67,7 @@ const std::array<Spec, 12> kKnobs{{
     gemm_knob("pipeline"),
     gemm_knob("lock"),
     gemm_knob("launch"),
-    {.name = "call_us",
-     .help = "extra host time per launch in us, for example for Triton from Python",
-     .low = 0,
-     .high = kMaxCall,
-     .shown = "{} us per call",
-     .not_shown = 0},
+    call_knob(),
     {.name = "steps",
      .help = "decode steps in sequence; the time is for all of them",
      .high = kMaxSteps,

@@ -29,7 +29,7 @@ constexpr std::int64_t kMostSegments = 1024;
 constexpr std::int64_t kMostBlockRows = 256;
 constexpr std::int64_t kMostPagedTile = 512;
 constexpr std::int64_t kMostLayers = 256;
-constexpr std::int64_t kMostCallUs = 10000;
+constexpr std::int64_t kMostRestUs = 10000;
 constexpr std::int64_t kMostPrograms = 65536;
 constexpr std::int64_t kProgramStep = 8;
 
@@ -111,12 +111,7 @@ const std::array<Spec, 13> kKnobs{{
      .high = kMaxSize,
      .shown = "captured for {} tokens",
      .not_shown = 0},
-    {.name = "call_us",
-     .help = "host time of a launch outside a graph beyond the machine's, in us, as of Triton from Python",
-     .low = 0,
-     .high = kMostCallUs,
-     .shown = "{} us per call",
-     .not_shown = 0},
+    call_knob(),
     kernels_knob(),
     {.name = "layers",
      .help = "one behind the other, each with a cache of its own; the time is that of all",
@@ -127,7 +122,7 @@ const std::array<Spec, 13> kKnobs{{
     {.name = "rest_us",
      .help = "time of the GPU in the other kernels of a layer, in us",
      .low = 0,
-     .high = kMostCallUs,
+     .high = kMostRestUs,
      .shown = "{} us of other kernels",
      .not_shown = 0},
 }};

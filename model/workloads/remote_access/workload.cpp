@@ -5,6 +5,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/workload/launching.hpp"
 #include "model/workloads/remote_access/workload.hpp"
 
 namespace tritax {
@@ -26,6 +27,8 @@ Schedule build(const Problem& problem, const Machine& machine, const Values&) {
   check_memory("this scenario", static_cast<double>(access.bytes) * (access.gpus + 1), machine.gpu);
   return remote_access_schedule(access, machine);
 }
+
+const std::array<Spec, 1> kKnobs{{call_knob()}};
 
 const std::array<Pattern, 1> kPatterns{{
     {.name = "grid", .summary = "one workgroup per block, as in ROCm/iris examples 00 to 05", .build = build},
@@ -106,6 +109,7 @@ const Workload& remote_access() {
       .title = "Remote access",
       .summary = "every workgroup moves one block per peer",
       .fields = kFields,
+      .knobs = kKnobs,
       .patterns = kPatterns,
       .usual_pattern = "grid",
       .complete = complete,

@@ -26,7 +26,7 @@
 #include "model/parts/library_gemm.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/schedule/builder.hpp"
-#include "model/workloads/gemm_beside_all_gather/patterns.hpp"
+#include "model/workloads/gemm_beside_collective/patterns.hpp"
 
 namespace tritax {
 
@@ -35,8 +35,7 @@ namespace {
 // Adds the kernel of a rank and returns its number.
 using AddCollective = std::function<std::int32_t(int rank)>;
 
-AddCollective all_gather_of(ScheduleBuilder& builder, const GemmBesideAllGather& problem,
-                            const Machine& machine) {
+AddCollective all_gather_of(ScheduleBuilder& builder, const GemmBeside& problem, const Machine& machine) {
   const auto rows = static_cast<std::int32_t>(problem.rows);
   const auto cols = static_cast<std::int32_t>(problem.cols);
   const int gpus = problem.gpus;
@@ -61,12 +60,11 @@ AddCollective all_gather_of(ScheduleBuilder& builder, const GemmBesideAllGather&
   };
 }
 
-AddCollective all_to_all_of(ScheduleBuilder& builder, const GemmBesideAllGather& problem,
-                            const Machine& machine) {
+AddCollective all_to_all_of(ScheduleBuilder& builder, const GemmBeside& problem, const Machine& machine) {
   const int gpus = problem.gpus;
   const DType dtype = problem.gemm.dtype;
   const auto cols = static_cast<std::int32_t>(problem.cols);
-  const std::vector<Rect> blocks = blocks_of({problem.rows, problem.cols, 0, dtype, Blocks::rows, gpus});
+  const std::vector<Rect> blocks = blocks_of(array_of(problem));
   const std::int32_t widest = blocks.front().rows;
   LibraryAllToAll all;
   all.kernel = "all_to_all";
@@ -99,7 +97,7 @@ AddCollective all_to_all_of(ScheduleBuilder& builder, const GemmBesideAllGather&
 }
 
 // The GEMM, and the collective before or behind it, in the schedule of `builder`.
-void add_programs(ScheduleBuilder& builder, const GemmBesideAllGather& problem, const Machine& machine,
+void add_programs(ScheduleBuilder& builder, const GemmBeside& problem, const Machine& machine,
                   bool host_barriers, bool two_streams, const AddCollective& add_collective) {
   const LibraryTile library = library_tile(problem.gemm, machine);
   const DType dtype = problem.gemm.dtype;
@@ -148,10 +146,10 @@ void add_programs(ScheduleBuilder& builder, const GemmBesideAllGather& problem, 
   }
 }
 
-Schedule beside_sum(std::string_view name, const GemmBesideAllGather& problem, const Machine& machine,
+Schedule beside_sum(std::string_view name, const GemmBeside& problem, const Machine& machine,
                     bool host_barriers, bool two_streams) {
   const bool everywhere = problem.collective == BesideCollective::all_reduce;
-  const PartialSums sums{problem.rows, problem.cols, 0, problem.gemm.dtype, Blocks::rows, problem.gpus};
+  const PartialSums sums = array_of(problem);
   SumKnobs sum_knobs;
   sum_knobs.host_barriers = host_barriers;
   SumDraft draft(name, sums, machine, sum_knobs, everywhere);
@@ -168,16 +166,13 @@ Schedule beside_sum(std::string_view name, const GemmBesideAllGather& problem, c
 
 }  // namespace
 
-Schedule build_beside_library(const GemmBesideAllGather& problem, const Machine& machine,
-                              const GemmKnobs& knobs, bool two_streams) {
+Schedule build_beside_library(const GemmBeside& problem, const Machine& machine, const GemmKnobs& knobs,
+                              bool two_streams) {
   const std::string_view name = two_streams ? "library-streams" : "library";
-  if (problem.collective == BesideCollective::all_reduce ||
-      problem.collective == BesideCollective::reduce_scatter)
-    return beside_sum(name, problem, machine, knobs.host_barriers, two_streams);
+  if (problem.sums()) return beside_sum(name, problem, machine, knobs.host_barriers, two_streams);
   ScheduleBuilder builder(std::string(name), problem.gpus);
-  const AddCollective add_collective = problem.collective == BesideCollective::all_gather
-                                           ? all_gather_of(builder, problem, machine)
-                                           : all_to_all_of(builder, problem, machine);
+  const AddCollective add_collective =
+      problem.gathers() ? all_gather_of(builder, problem, machine) : all_to_all_of(builder, problem, machine);
   add_programs(builder, problem, machine, knobs.host_barriers, two_streams, add_collective);
   return builder.finish();
 }

@@ -1,4 +1,4 @@
-// A GEMM beside an all-gather as a workload: fields, knobs and patterns.
+// A GEMM beside a collective as a workload: fields, knobs and patterns.
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include "model/parts/gemm_space.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
-#include "model/workloads/gemm_beside_all_gather/patterns.hpp"
-#include "model/workloads/gemm_beside_all_gather/workload.hpp"
+#include "model/workloads/gemm_beside_collective/patterns.hpp"
+#include "model/workloads/gemm_beside_collective/workload.hpp"
 
 namespace tritax {
 
@@ -26,12 +26,12 @@ const std::array<Spec, 8> kFields{{
     size_field("rows", "--rows", "rows of a GPU's block of what is gathered, or of its matrix"),
     size_field("cols", "--cols", "columns of the same"),
     {.name = "collective",
-     .help = "the collective beside the GEMM; only the library patterns have others than all-gather",
+     .help = "the collective beside the GEMM",
      .kind = ValueKind::name,
      .names = kBesideNames,
      .value_if_column_missing = static_cast<std::int64_t>(BesideCollective::all_gather)},
     dtype_field(DType::fp16, "element type of all matrices"),
-    gpus_field(2),
+    gpus_field(1),
 }};
 
 const std::array<Spec, 17> kKnobs{{
@@ -54,7 +54,7 @@ const std::array<Spec, 17> kKnobs{{
     gemm_knob("host_barriers"),
 }};
 
-GemmBesideAllGather pair_of(const Problem& problem) {
+GemmBeside pair_of(const Problem& problem) {
   return {{problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"])},
           problem["rows"],
           problem["cols"],
@@ -62,13 +62,13 @@ GemmBesideAllGather pair_of(const Problem& problem) {
           static_cast<BesideCollective>(problem["collective"])};
 }
 
-double block_bytes(const GemmBesideAllGather& pair) {
+double block_bytes(const GemmBeside& pair) {
   return static_cast<double>(pair.rows) * static_cast<double>(pair.cols) * bytes_of(pair.gemm.dtype);
 }
 
 // An upper bound on the number of operations, before they are allocated: a tile is multiplied and stored, and
-// a piece is copied and announced.
-void check_size(const GemmBesideAllGather& pair, const GemmKnobs& knobs) {
+// a piece is moved to or from all GPUs and announced.
+void check_size(const GemmBeside& pair, const GemmKnobs& knobs) {
   const auto pieces = [](std::int64_t rows, std::int64_t cols, double height, double width) {
     return std::ceil(static_cast<double>(rows) / height) * std::ceil(static_cast<double>(cols) / width);
   };
@@ -82,37 +82,36 @@ void check_size(const GemmBesideAllGather& pair, const GemmKnobs& knobs) {
       tiles, sent, pair.gpus - 1, kMaxOperations));
 }
 
-Schedule in_turn(const GemmBesideAllGather& pair, const Machine& machine, const GemmKnobs& knobs) {
+Schedule in_turn(const GemmBeside& pair, const Machine& machine, const GemmKnobs& knobs) {
   return build_beside_library(pair, machine, knobs, false);
 }
 
-Schedule on_two_streams(const GemmBesideAllGather& pair, const Machine& machine, const GemmKnobs& knobs) {
+Schedule on_two_streams(const GemmBeside& pair, const Machine& machine, const GemmKnobs& knobs) {
   return build_beside_library(pair, machine, knobs, true);
 }
 
-using Builder = Schedule (*)(const GemmBesideAllGather&, const Machine&, const GemmKnobs&);
+using Builder = Schedule (*)(const GemmBeside&, const Machine&, const GemmKnobs&);
 
 template <Builder build>
 Schedule build_checked(const Problem& problem, const Machine& machine, const Values& values) {
-  const GemmBesideAllGather pair = pair_of(problem);
+  const GemmBeside pair = pair_of(problem);
   const GemmKnobs knobs = gemm_knobs_of(values);
   check_dtype(pair.gemm.dtype, machine);
   check(knobs, machine.gpu);
-  const bool library = build == in_turn || build == on_two_streams;
-  if (!library && pair.collective != BesideCollective::all_gather) {
-    throw UserError(
-        fmt::format("collective = {}: this pattern only gathers; patterns library and "
-                    "library-streams run it beside a GEMM",
-                    kBesideNames[static_cast<std::size_t>(pair.collective)]));
+  if (build == build_beside_copy_engine && pair.sums()) {
+    throw UserError(fmt::format("collective = {}: copy engines do not add; pattern copy-engine runs {} or {}",
+                                kBesideNames[static_cast<std::size_t>(pair.collective)],
+                                kBesideNames[static_cast<std::size_t>(BesideCollective::all_gather)],
+                                kBesideNames[static_cast<std::size_t>(BesideCollective::all_to_all)]));
   }
-  if (pair.collective != BesideCollective::all_gather && pair.rows < pair.gpus) {
+  if (!pair.gathers() && pair.rows < pair.gpus) {
     throw UserError(fmt::format("rows = {}: fewer than the {} GPUs that share them", pair.rows, pair.gpus));
   }
   const auto m = static_cast<double>(pair.gemm.m);
   const auto n = static_cast<double>(pair.gemm.n);
   const auto k = static_cast<double>(pair.gemm.k);
   // Of other collectives: what is sent, slots or what arrives, and the sum.
-  const double blocks = pair.collective == BesideCollective::all_gather ? pair.gpus + 1 : 3;
+  const double blocks = pair.gathers() ? pair.gpus + 1 : 3;
   check_memory("this problem",
                (m * k + k * n + m * n) * bytes_of(pair.gemm.dtype) + block_bytes(pair) * blocks, machine.gpu);
   check_size(pair, knobs);
@@ -144,7 +143,7 @@ const std::array<Pattern, 5> kPatterns{{
      .vendor = true,
      .own_choice = library_choice},
     {.name = "streams",
-     .summary = "a GEMM kernel and a sending kernel on two streams, each with its own workgroups",
+     .summary = "a GEMM kernel and a kernel of the collective on two streams, each with its own workgroups",
      .knobs = kStreamKnobs,
      .build = build_checked<build_beside_streams>,
      .roles = Roles::in_two_kernels},
@@ -161,7 +160,7 @@ const std::array<Pattern, 5> kPatterns{{
 }};
 
 Work work(const Problem& problem) {
-  const GemmBesideAllGather pair = pair_of(problem);
+  const GemmBeside pair = pair_of(problem);
   return {.flops = 2.0 * static_cast<double>(pair.gemm.m) * static_cast<double>(pair.gemm.n) *
                    static_cast<double>(pair.gemm.k) * pair.gpus,
           .peers = pair.gpus - 1};
@@ -201,18 +200,18 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
 
 // Reads a row of gemm_beside_all_gather.py: the whole program on the host's clock.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  const Workload& workload = gemm_beside_all_gather();
+  const Workload& workload = gemm_beside_collective();
   if (form_of_program(line, workload) == "streams") return run_of_program(line, workload, "library-streams");
   return library_program(line, workload);
 }
 
 }  // namespace
 
-const Workload& gemm_beside_all_gather() {
+const Workload& gemm_beside_collective() {
   static const Workload workload{
-      .name = "gemm-beside-all-gather",
-      .title = "GEMM beside all-gather",
-      .summary = "C = A·B on every GPU, and an all-gather or another collective of other data",
+      .name = "gemm-beside-collective",
+      .title = "GEMM beside a collective",
+      .summary = "C = A·B on every GPU, and a collective of other data beside it",
       .fields = kFields,
       .knobs = kKnobs,
       .patterns = kPatterns,
@@ -227,6 +226,7 @@ const Workload& gemm_beside_all_gather() {
       .step_rows = "m",
       .timed_by_host = true,
       .computes_and_sends = true,
+      .former_name = "gemm-beside-all-gather",
   };
   return workload;
 }
