@@ -117,6 +117,21 @@ std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, con
   return id;
 }
 
+Spec gather_way_knob() {
+  Spec spec;
+  spec.name = "through";
+  spec.help =
+      "how blocks reach the GPUs that need them: peer by peer, or stored once, which the switch copies to "
+      "all "
+      "(multimem, NVLink SHARP)";
+  spec.kind = ValueKind::name;
+  spec.names = kGatherWayNames;
+  spec.value_if_column_missing = 0;
+  spec.shown = "{}";
+  spec.not_shown = 0;
+  return spec;
+}
+
 bool has_multicast(const Machine& machine, int gpus) {
   return machine.fabric.multicast && gpus > 1 && gpus <= machine.gpus_per_node;
 }

@@ -110,6 +110,11 @@ std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, con
 // barrier.
 void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels);
 
+// How blocks reach all GPUs in a workload that gathers: peer by peer, as its pattern says, or once through
+// the switch.
+inline constexpr std::array<std::string_view, 2> kGatherWayNames{"peer-by-peer", "multimem"};
+Spec gather_way_knob();
+
 // Whether one switch that multicasts (fabric.multicast) connects the first `gpus` GPUs.
 bool has_multicast(const Machine& machine, int gpus);
 // Throws UserError where it does not; `what` is what needs the switch, `instead` what is possible.

@@ -1,6 +1,8 @@
 // Patterns where copy engines move partial sums.
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "model/machine/check_machine.hpp"
 #include "model/parts/collectives.hpp"
@@ -182,18 +184,20 @@ struct PostFlags {
   std::int16_t ended = -1;    // all-reduce, per peer: its sums are here
 };
 
-// A workgroup per peer posts its pieces as they are computed, and where all ranks get the sum, the own pieces
-// as they are added up.
-std::int32_t posting_kernel(SumDraft& draft, int rank, const std::vector<std::int32_t>& tiles_in,
-                            const std::vector<std::int32_t>& items_in, const PostFlags& flags) {
-  ScheduleBuilder& builder = draft.builder;
-  const LockProtocol lock = draft.knobs.lock;
+std::int32_t posting_kernel(SumDraft& draft, int rank, std::string_view name) {
   Kernel kernel;
-  kernel.name = "post";
+  kernel.name = name;
   kernel.rank = rank;
   kernel.resources = {.threads = 64, .registers_per_thread = 32, .lds_bytes = 0};
   kernel.placement = Placement::persistent;
-  const std::int32_t id = builder.kernel(std::move(kernel));
+  return draft.builder.kernel(std::move(kernel));
+}
+
+// A workgroup per peer posts its pieces as they are computed.
+std::int32_t post_partials(SumDraft& draft, int rank, const std::vector<std::int32_t>& tiles_in,
+                           const PostFlags& flags) {
+  ScheduleBuilder& builder = draft.builder;
+  const std::int32_t id = posting_kernel(draft, rank, "post");
   for (const int peer : draft.peers_of(rank, 0)) {
     builder.workgroup(id);
     await_opened(draft, peer);
@@ -201,21 +205,32 @@ std::int32_t posting_kernel(SumDraft& draft, int rank, const std::vector<std::in
       const Rect piece = piece_of_block(draft, peer, i);
       if (piece.rows == 0 || piece.cols == 0) break;
       const std::int32_t number = number_of_piece(draft, peer, i);
-      builder.wait(flags.ready, number, tiles_in[static_cast<std::size_t>(number)], Scope::gpu, lock);
+      builder.wait(flags.ready, number, tiles_in[static_cast<std::size_t>(number)], Scope::gpu,
+                   draft.knobs.lock);
       builder.post(draft.slots, draft.place_in_slot(peer, rank, piece), peer, draft.partial, piece.row,
                    piece.col, rank);
-      builder.signal(flags.arrived, i, 1, peer, Scope::system, lock);
+      builder.signal(flags.arrived, i, 1, peer, Scope::system, draft.knobs.lock);
     }
-    if (!draft.everywhere) continue;
+  }
+  return id;
+}
+
+// Where all ranks get the sum: a workgroup per peer posts the own pieces as they are added up.
+std::int32_t post_sums(SumDraft& draft, int rank, const std::vector<std::int32_t>& items_in,
+                       const PostFlags& flags) {
+  ScheduleBuilder& builder = draft.builder;
+  const std::int32_t id = posting_kernel(draft, rank, "post_sums");
+  for (const int peer : draft.peers_of(rank, 0)) {
+    builder.workgroup(id);
     for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
       const Rect piece = piece_of_block(draft, rank, i);
       if (piece.rows == 0 || piece.cols == 0) break;
-      builder.wait(flags.summed, i, items_in[static_cast<std::size_t>(i)], Scope::gpu, lock);
+      builder.wait(flags.summed, i, items_in[static_cast<std::size_t>(i)], Scope::gpu, draft.knobs.lock);
       builder.post(draft.c, piece, peer, draft.c, piece.row, piece.col, rank);
     }
     if (flags.ended < 0) continue;
-    builder.signal(flags.ended, rank, 1, peer, Scope::system, lock);
-    builder.wait(flags.ended, peer, 1, Scope::system, lock);
+    builder.signal(flags.ended, rank, 1, peer, Scope::system, draft.knobs.lock);
+    builder.wait(flags.ended, peer, 1, Scope::system, draft.knobs.lock);
   }
   return id;
 }
@@ -305,9 +320,20 @@ void add_posting(SumDraft& draft) {
     }
     const std::int32_t gemm =
         gemm_in_order(draft, rank, walk_of(draft, rank, tiles), multiplying, flags.ready);
-    const std::int32_t post = posting_kernel(draft, rank, tiles_in, items_in, flags);
+    const std::int32_t post = post_partials(draft, rank, tiles_in, flags);
     const std::int32_t add = waiting_adder(draft, rank, adding, items, flags.arrived, flags.summed);
-    host_program(builder, rank, draft.knobs, {{gemm, 0}, {post, 1}, {add, 0}});
+    if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
+    builder.launch(rank, gemm);
+    builder.launch(rank, post, 1);
+    if (draft.everywhere) builder.record_event(rank, 0);
+    builder.launch(rank, add);
+    if (draft.everywhere) {
+      // The sums are posted beside the adders, which need the compute units of the GEMM.
+      builder.wait_event(rank, 0, 1);
+      builder.launch(rank, post_sums(draft, rank, items_in, flags), 1);
+    }
+    builder.host(rank, HostOpKind::device_synchronize);
+    if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
   }
 }
 

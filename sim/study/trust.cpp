@@ -157,7 +157,7 @@ Trust trust_of(const Problem& problem, const Machine& machine, const std::vector
                std::string_view but) {
   std::vector<const ComparedSet*> similar;
   for (const ComparedSet& set : compared) {
-    if (set.workload == problem.workload->name && set.set != but) similar.push_back(&set);
+    if (is_called(*problem.workload, set.workload) && set.set != but) similar.push_back(&set);
   }
   Trust trust;
   std::vector<std::string> sources;
@@ -195,7 +195,7 @@ std::vector<int> ranks_with_ties(const std::vector<double>& times_ns,
 
 const Doubt* doubt_of(const Problem& problem, std::string_view pattern, const Machine& machine) {
   for (const Doubt& doubt : machine.doubts) {
-    if (doubt.workload != problem.workload->name || doubt.pattern != pattern) continue;
+    if (!is_called(*problem.workload, doubt.workload) || doubt.pattern != pattern) continue;
     require_fields(doubt.ranges, problem, machine);
     const bool inside = std::all_of(doubt.ranges.begin(), doubt.ranges.end(),
                                     [&](const FieldRange& range) { return contains(range, problem); });

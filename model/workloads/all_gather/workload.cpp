@@ -64,7 +64,7 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
   return library_all_gather_schedule(gather, machine, values[kListsKnob] != 0);
 }
 
-Schedule build_pushed(const Problem& problem, const Machine& machine, const Values& values, bool multimem) {
+Schedule build_push(const Problem& problem, const Machine& machine, const Values& values) {
   const AllGather gather = all_gather_of(problem);
   const GemmKnobs knobs = gemm_knobs_of(values);
   if (knobs.comm_cus == 0)
@@ -73,23 +73,15 @@ Schedule build_pushed(const Problem& problem, const Machine& machine, const Valu
   check_memory_of(gather, machine.gpu);
   check_tiles(gather, knobs);
   check_posts(gather, machine);
-  if (multimem) require_multicast(machine, gather.gpus, "multimem", "push or library");
+  const bool multimem = values["through"] != 0;
+  if (multimem) require_multicast(machine, gather.gpus, "through: multimem", "peer-by-peer");
   return all_gather_schedule(gather, knobs, multimem);
 }
 
-Schedule build_push(const Problem& problem, const Machine& machine, const Values& values) {
-  return build_pushed(problem, machine, values, false);
-}
-
-Schedule build_multimem(const Problem& problem, const Machine& machine, const Values& values) {
-  return build_pushed(problem, machine, values, true);
-}
-
 constexpr std::array<std::string_view, 1> kLibraryKnobs{kListsKnob};
-constexpr std::array<std::string_view, 3> kPushKnobs{"comm_tile", "comm_cus", "peer_order"};
-constexpr std::array<std::string_view, 2> kMultimemKnobs{"comm_tile", "comm_cus"};
+constexpr std::array<std::string_view, 4> kPushKnobs{"comm_tile", "comm_cus", "peer_order", "through"};
 
-const std::array<Pattern, 3> kPatterns{{
+const std::array<Pattern, 2> kPatterns{{
     {.name = "library",
      .summary = "the all-gather of the vendor's collective library",
      .knobs = kLibraryKnobs,
@@ -99,12 +91,6 @@ const std::array<Pattern, 3> kPatterns{{
      .summary = "persistent workgroups load tiles of their shard and store them to all ranks",
      .knobs = kPushKnobs,
      .build = build_push},
-    {.name = "multimem",
-     .summary =
-         "persistent workgroups load tiles of their shard and store them once; the switch copies them to "
-         "all ranks (NVLink SHARP)",
-     .knobs = kMultimemKnobs,
-     .build = build_multimem},
 }};
 
 const std::array<Spec, 5> kFields{{
@@ -119,8 +105,9 @@ const std::array<Spec, 5> kFields{{
      .high = kMaxPosted},
 }};
 
-const std::array<Spec, 8> kKnobs{{gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order"),
-                                  lists_knob(), form_knob(), call_knob(), kernels_knob(), processes_knob()}};
+const std::array<Spec, 9> kKnobs{{gemm_knob("comm_tile"), gemm_knob("comm_cus"), gemm_knob("peer_order"),
+                                  gather_way_knob(), lists_knob(), form_knob(), call_knob(), kernels_knob(),
+                                  processes_knob()}};
 
 Work work(const Problem& problem) {
   const AllGather gather = all_gather_of(problem);
@@ -155,7 +142,11 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
     units.start = units.values.size() - 1;
     for (std::size_t i = 0; i < units.values.size(); ++i) units.coarse.push_back(i);
   }
-  if (pattern.uses("peer_order") && !pins.given("peer_order")) {
+  if (has_multicast(machine, problem.gpus()) && !pins.given("through")) {
+    space.axes.push_back(column_axis("through", {0, 1}));
+    space.axes.back().coarse = {0, 1};
+  }
+  if (!pins.given("peer_order")) {
     space.axes.push_back(column_axis("peer_order", {static_cast<std::int64_t>(PeerOrder::rotated),
                                                     static_cast<std::int64_t>(PeerOrder::fixed)}));
   }

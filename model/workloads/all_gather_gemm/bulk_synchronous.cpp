@@ -33,6 +33,7 @@ std::int32_t gather_kernel(GatherDraft& draft, int rank, std::int32_t workgroups
 
 Schedule build_bulk_synchronous(const AllGatherGemm& problem, const Machine& machine,
                                 const GatherKnobs& knobs) {
+  if (knobs.multimem) return build_multimem(problem, machine, knobs);
   constexpr std::int16_t no_flags = -1;
   GatherDraft draft("bulk-synchronous", problem, machine, knobs);
   expect_product(draft, draft.a, true);

@@ -36,7 +36,7 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 22> kKnobs{{
+const std::array<Spec, 23> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -67,6 +67,7 @@ const std::array<Spec, 22> kKnobs{{
      .high = kMaxFetchers,
      .shown = "{} fetchers first",
      .not_shown = 0},
+    gather_way_knob(),
     gemm_knob("group_m"),
     gemm_knob("xcd_remap"),
     gemm_knob("xcd_chunk"),
@@ -130,12 +131,9 @@ Values library_choice(const Problem& problem, const Machine& machine) {
                    tile_of_library(all_gather_gemm_of(problem), machine).tile);
 }
 
-constexpr std::array<std::string_view, 13> kBulkKnobs{
+constexpr std::array<std::string_view, 14> kBulkKnobs{
     "tile",      "waves",     "pipeline",   "gemm_cus", "comm_cus", "k_steps", "group_m",
-    "xcd_remap", "xcd_chunk", "peer_order", "launch",   "sharing",  "k_split"};
-constexpr std::array<std::string_view, 12> kMultimemKnobs{"tile",     "waves",   "pipeline",  "gemm_cus",
-                                                          "comm_cus", "group_m", "xcd_remap", "peer_order",
-                                                          "lock",     "launch",  "sharing",   "k_split"};
+    "xcd_remap", "xcd_chunk", "peer_order", "launch",   "sharing",  "k_split", "through"};
 constexpr std::array<std::string_view, 10> kPullKnobs{"tile",       "waves",   "pipeline",  "gemm_cus",
                                                       "k_steps",    "group_m", "xcd_remap", "xcd_chunk",
                                                       "peer_order", "launch"};
@@ -149,22 +147,16 @@ constexpr std::array<std::string_view, 11> kStagedKnobs{"tile",       "waves",  
 constexpr std::array<std::string_view, 9> kCopyEngineKnobs{
     "tile", "waves", "pipeline", "gemm_cus", "group_m", "xcd_remap", "xcd_chunk", "peer_order", "chunks"};
 
-const std::array<Pattern, 7> kPatterns{{
+const std::array<Pattern, 6> kPatterns{{
     {.name = "library",
      .summary = "all-gather of the collective library, then the vendor's GEMM",
      .build = build_checked<build_library>,
      .vendor = true,
      .own_choice = library_choice},
     {.name = "bulk-synchronous",
-     .summary = "a kernel that fetches all of A, then a GEMM kernel in the same stream",
+     .summary = "a kernel that gathers all of A, then a GEMM kernel in the same stream",
      .knobs = kBulkKnobs,
      .build = build_checked<build_bulk_synchronous>},
-    {.name = "multimem",
-     .summary =
-         "a kernel that sends its part of A once, which the switch copies to all (NVLink SHARP), then a "
-         "GEMM kernel in the same stream",
-     .knobs = kMultimemKnobs,
-     .build = build_checked<build_multimem>},
     {.name = "pull",
      .summary = "one kernel; every workgroup fetches the operands of its tile, one block ahead of the "
                 "product",
@@ -271,6 +263,8 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   if (pattern.uses("first_fetchers") && !alone && !pins.given("first_fetchers")) {
     space.axes.push_back(number_axis("first_fetchers", {0, 52, 128}, 0, machine.gpu.cu_count()));
   }
+  if (pattern.uses("through") && !pins.given("through") && has_multicast(machine, problem.gpus()))
+    space.axes.push_back(column_axis("through", {0, 1}));
   if (pattern.name == "push" && !pins.given("gemm_cus") && !pins.given("comm_cus")) {
     leave_out_stalls(space, problem, machine);
   }

@@ -60,13 +60,21 @@ void add_row(SumDraft& draft, const FusedNorm& plan, int rank, std::int32_t row,
   const Scope scope = draft.sends() ? Scope::system : Scope::gpu;
   builder.wait(plan.arrived, row / draft.tile.m, ceil_div(n, draft.tile.n) * draft.ranks(), scope,
                draft.knobs.lock);
-  builder.load(plan.norm.residual, whole, rank);
-  builder.reduce(draft.partial, whole, rank);
-  for (const int peer : draft.peers_of(rank, p)) {
-    if (plan.slots >= 0) {
-      builder.reduce(plan.slots, {peer * m + row, 0, 1, n}, rank);
-    } else {
-      builder.reduce(draft.partial, whole, peer);
+  if (draft.knobs.transport == Transport::multimem && draft.sends()) {
+    builder.multimem([&] {
+      builder.load(draft.partial, whole, rank);
+      for (const int peer : draft.peers_of(rank, p)) builder.reduce(draft.partial, whole, peer);
+    });
+    builder.reduce(plan.norm.residual, whole, rank);
+  } else {
+    builder.load(plan.norm.residual, whole, rank);
+    builder.reduce(draft.partial, whole, rank);
+    for (const int peer : draft.peers_of(rank, p)) {
+      if (plan.slots >= 0) {
+        builder.reduce(plan.slots, {peer * m + row, 0, 1, n}, rank);
+      } else {
+        builder.reduce(draft.partial, whole, peer);
+      }
     }
   }
   finish_norm_row(draft, plan.norm, rank, row);

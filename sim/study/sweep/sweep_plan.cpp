@@ -148,11 +148,11 @@ std::vector<const Workload*> workloads_of(const SweepPlan& plan) {
   std::vector<const Workload*> named;
   const std::vector<nlohmann::json> names = values_in(plan, "workload");
   for (const Workload* one : workloads()) {
-    const bool is_named = names.empty()
-                              ? one == workloads().front()
-                              : std::any_of(names.begin(), names.end(), [&](const auto& name) {
-                                  return name.is_string() && name.template get<std::string>() == one->name;
-                                });
+    const bool is_named =
+        names.empty() ? one == workloads().front()
+                      : std::any_of(names.begin(), names.end(), [&](const auto& name) {
+                          return name.is_string() && is_called(*one, name.template get<std::string>());
+                        });
     if (is_named) named.push_back(one);
   }
   return named;
