@@ -105,7 +105,7 @@ void post_pieces(SumDraft& draft, int rank, std::int32_t i, std::int16_t arrived
   }
 }
 
-// `summed` >= 0: the sum stays in the own C, and the flag of its piece counts it; copies take it to all.
+// `summed` >= 0: the sum stays in the own C, and a flag counts it; copies take it to all.
 std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
                            const std::vector<SumTile>& items, std::int16_t arrived,
                            std::int16_t summed = -1) {
@@ -136,7 +136,7 @@ std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
         store_sum(draft, rank, rect, q);
       } else {
         builder.store(draft.c, rect, rank);
-        builder.signal(summed, last, 1, rank, Scope::gpu, draft.knobs.lock);
+        builder.signal(summed, 0, 1, rank, Scope::gpu, draft.knobs.lock);
       }
     }
     exchange_done(draft, rank, q);
@@ -180,7 +180,7 @@ std::int32_t gemm_in_order(SumDraft& draft, int rank, std::vector<const SumTile*
 struct PostFlags {
   std::int16_t ready = -1;    // per piece of all peers: tiles that are stored
   std::int16_t arrived = -1;  // per own piece: peers whose partial sums are here
-  std::int16_t summed = -1;   // all-reduce, per own piece: items that are added up
+  std::int16_t summed = -1;   // all-reduce: items of the own block that are added up
   std::int16_t ended = -1;    // all-reduce, per peer: its sums are here
 };
 
@@ -215,19 +215,16 @@ std::int32_t post_partials(SumDraft& draft, int rank, const std::vector<std::int
   return id;
 }
 
-// Where all ranks get the sum: a workgroup per peer posts the own pieces as they are added up.
-std::int32_t post_sums(SumDraft& draft, int rank, const std::vector<std::int32_t>& items_in,
-                       const PostFlags& flags) {
+// Where all ranks get the sum: a workgroup per peer posts the own block once it is added up, as the phases of
+// ROCm/mori's gemm_ar follow each other (its README: GEMM, drain, reduce, gather).
+std::int32_t post_sums(SumDraft& draft, int rank, std::int32_t items, const PostFlags& flags) {
   ScheduleBuilder& builder = draft.builder;
   const std::int32_t id = posting_kernel(draft, rank, "post_sums");
+  const Rect block = block_of(draft.problem, rank);
   for (const int peer : draft.peers_of(rank, 0)) {
     builder.workgroup(id);
-    for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
-      const Rect piece = piece_of_block(draft, rank, i);
-      if (piece.rows == 0 || piece.cols == 0) break;
-      builder.wait(flags.summed, i, items_in[static_cast<std::size_t>(i)], Scope::gpu, draft.knobs.lock);
-      builder.post(draft.c, piece, peer, draft.c, piece.row, piece.col, rank);
-    }
+    builder.wait(flags.summed, 0, items, Scope::gpu, draft.knobs.lock);
+    builder.post(draft.c, block, peer, draft.c, block.row, block.col, rank);
     if (flags.ended < 0) continue;
     builder.signal(flags.ended, rank, 1, peer, Scope::system, draft.knobs.lock);
     builder.wait(flags.ended, peer, 1, Scope::system, draft.knobs.lock);
@@ -308,16 +305,13 @@ void add_posting(SumDraft& draft) {
   PostFlags flags;
   flags.ready = builder.flags("ready", draft.ranks() * chunks);
   flags.arrived = builder.flags("arrived", chunks);
-  if (draft.everywhere) flags.summed = builder.flags("summed", chunks);
+  if (draft.everywhere) flags.summed = builder.flags("summed", 1);
   if (draft.everywhere && draft.opens()) flags.ended = builder.flags("ended", draft.ranks());
   const std::int32_t adding = workgroups_leaving_room(draft, draft.knobs.comm_cus);
   const std::int32_t multiplying = workgroups_leaving_room(draft, draft.knobs.gemm_cus);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
-    std::vector<std::int32_t> items_in(static_cast<std::size_t>(chunks), 0);
-    for (const SumTile& item : items) {
-      if (item.owner == rank)
-        ++items_in[static_cast<std::size_t>(piece_at(draft, rank, along(draft, item.rect).begin))];
-    }
+    const auto own =
+        std::count_if(items.begin(), items.end(), [&](const SumTile& item) { return item.owner == rank; });
     const std::int32_t gemm =
         gemm_in_order(draft, rank, walk_of(draft, rank, tiles), multiplying, flags.ready);
     const std::int32_t post = post_partials(draft, rank, tiles_in, flags);
@@ -330,7 +324,7 @@ void add_posting(SumDraft& draft) {
     if (draft.everywhere) {
       // The sums are posted beside the adders, which need the compute units of the GEMM.
       builder.wait_event(rank, 0, 1);
-      builder.launch(rank, post_sums(draft, rank, items_in, flags), 1);
+      builder.launch(rank, post_sums(draft, rank, static_cast<std::int32_t>(own), flags), 1);
     }
     builder.host(rank, HostOpKind::device_synchronize);
     if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
