@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <limits>
 #include <string>
@@ -180,6 +181,12 @@ int main(int argc, char** argv) {
   }
   line.measure.command = line.micro.command = command_line();
   line.run.stamps = !line.timeline.empty();
+  if (line.run.executor.share_gpus) {
+    // Ranks that share a GPU wait for each other's kernels: each stream needs a queue of its own, of which
+    // the runtimes have 8 and 4 unless they are told before they start.
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+    setenv("GPU_MAX_HW_QUEUES", "32", 0);
+  }
   try {
     return run_command(line);
   } catch (const UserError& error) {
