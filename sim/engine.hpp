@@ -87,7 +87,7 @@ class Engine {
   void step(std::uint32_t wg, double now);
   bool begin_op(std::uint32_t id, const Op& op, double now);
   void resume(std::uint32_t id, double now);
-  void go_on_after_store(std::uint32_t id, double lost_ns, double now);
+  void go_on_after_store(std::uint32_t id, double lost_ns, const Path* posted, double now);
   void completed(const FluidNetwork::Completion& completion, double now);
 
   // engine_group.cpp

@@ -129,15 +129,19 @@ void Engine::resume(std::uint32_t id, double now) {
   step(id, now);
 }
 
-// The store in flight, or the copy that the workgroup has posted, has ended.
-void Engine::go_on_after_store(std::uint32_t id, double lost_ns, double now) {
+// The store in flight has ended, or the copy that the workgroup has posted, which has a path of its own.
+void Engine::go_on_after_store(std::uint32_t id, double lost_ns, const Path* posted, double now) {
   WorkgroupState& wg = run_.workgroups[id];
   run_.tell_finish(wg, wg.store_op, now);
   if (run_.free_flag >= 0) queues_.raise_passed(wg, id, lost_ns, now);
   if (wg.waiting == Waiting::loads) held_loads_.resume_loads(id, now);
   if (wg.waiting != Waiting::store) return;
   wg.waiting = Waiting::nothing;
-  charge_store(wg.path, wg, lost_ns, now);
+  if (posted != nullptr) {
+    wg.path = *posted;
+  } else {
+    charge_store(wg.path, wg, lost_ns, now);
+  }
   step(id, now);
 }
 
@@ -152,7 +156,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
       WorkgroupState& wg = run_.workgroups[ended.workgroup];
       wg.store_in_flight = false;
       wg.store_alone_ns = now - wg.store_start_ns;
-      go_on_after_store(ended.workgroup, 0, now);
+      go_on_after_store(ended.workgroup, 0, &ended.path, now);
     }
     return;
   }
@@ -164,7 +168,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
       return;
     }
     transfers_.end_store(wg, now);
-    go_on_after_store(id, completion.lost_on_links_ns, now);
+    go_on_after_store(id, completion.lost_on_links_ns, nullptr, now);
     return;
   }
   const Op& op = run_.schedule.ops[wg.pc];

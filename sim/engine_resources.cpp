@@ -94,9 +94,9 @@ std::vector<double> SharedResources::link_bytes() const {
   for (std::int32_t from = 0; from < run_.schedule.ranks; ++from) {
     const auto home = static_cast<std::size_t>(run_.home(from));
     if (switch_out_bytes_[home] > 0)
-      bytes[static_cast<std::size_t>(to_switch(from))] += switch_out_bytes_[home];
+      bytes[static_cast<std::size_t>(edge_to_switch(run_.topology, from))] += switch_out_bytes_[home];
     if (switch_in_bytes_[home] > 0)
-      bytes[static_cast<std::size_t>(from_switch(from))] += switch_in_bytes_[home];
+      bytes[static_cast<std::size_t>(edge_from_switch(run_.topology, from))] += switch_in_bytes_[home];
     for (std::int32_t to = 0; to < run_.schedule.ranks; ++to) {
       for (const int edge :
            run_.topology.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]) {

@@ -28,9 +28,6 @@ class SharedResources {
 
   // Bytes sent between two ranks, and between all pairs of ranks that are alike.
   double& sent_bytes(std::int32_t from, std::int32_t to) { return sent_bytes_[pair_of(from, to)]; }
-  // Links from a GPU to the switch and back, where the switch carries out groups.
-  int to_switch(std::int32_t rank) const { return route_of_switch(rank, true).front(); }
-  int from_switch(std::int32_t rank) const { return route_of_switch(rank, false).back(); }
   // Counts bytes that the switch carries between two ranks, which may be one rank.
   void add_switch_bytes(std::int32_t from, double out_bytes, std::int32_t to, double in_bytes) {
     switch_out_bytes_[static_cast<std::size_t>(run_.home(from))] += out_bytes;
@@ -45,11 +42,6 @@ class SharedResources {
   void find_shares();
   void add_links();
   void add_gpus();
-  const std::vector<int>& route_of_switch(std::int32_t rank, bool out) const {
-    const auto own = static_cast<std::size_t>(rank);
-    const std::size_t other = rank == 0 ? 1 : 0;
-    return out ? run_.topology.routes[own][other] : run_.topology.routes[other][own];
-  }
   std::size_t pair_of(std::int32_t from, std::int32_t to) const {
     const std::int32_t first = run_.home(from);
     const std::int32_t last =

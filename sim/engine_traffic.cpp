@@ -151,8 +151,8 @@ std::vector<FluidNetwork::Use> DataTraffic::uses_of(const DataPath& path) const 
     const auto& edges =
         run_.topology.routes[static_cast<std::size_t>(path.from())][static_cast<std::size_t>(path.to())];
     if (path.fan > 1) {
-      over(resources_.to_switch(path.from()), out_share);
-      over(resources_.from_switch(path.to()), in_share);
+      over(edge_to_switch(run_.topology, path.from()), out_share);
+      over(edge_from_switch(run_.topology, path.to()), in_share);
     } else {
       for (const int edge : edges) {
         over(edge, crowds_.cost(edge == edges.front()  ? path.crowd_out

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "model/core/error.hpp"
 #include "model/cost/matmul_power.hpp"
+#include "model/machine/check_machine.hpp"
 #include "model/schedule/relax.hpp"
 #include "sim/engine.hpp"
 #include "sim/symmetry.hpp"
@@ -195,18 +195,8 @@ class WithoutBoundaries {
 void require_switch(const Schedule& schedule, const Machine& machine) {
   if (std::none_of(schedule.ops.begin(), schedule.ops.end(), [](const Op& op) { return op.multimem; }))
     return;
-  if (!machine.fabric.multicast) {
-    throw UserError(
-        fmt::format("schedule '{}': operations are multimem, which needs a switch that multicasts "
-                    "(fabric.multicast); machine "
-                    "{} has none",
-                    schedule.name, machine.name));
-  }
-  if (schedule.ranks <= machine.gpus_per_node) return;
-  throw UserError(
-      fmt::format("schedule '{}': operations are multimem, on {} GPUs; a switch of machine {} reaches the {} "
-                  "GPUs of a node",
-                  schedule.name, schedule.ranks, machine.name, machine.gpus_per_node));
+  require_multicast(machine, schedule.ranks, fmt::format("schedule '{}' (multimem)", schedule.name),
+                    "use another machine, or groups that are not multimem");
 }
 
 SimulationOptions with(SimulationOptions options, const Counterfactual& change) {

@@ -142,6 +142,22 @@ void require_copy_engines(const Machine& machine, const std::string& user) {
   require(engines.packet_ns, "copy_engine.packet", "what a transfer takes before data moves");
 }
 
+bool has_multicast(const Machine& machine, int gpus) {
+  return machine.fabric.multicast && gpus > 1 && gpus <= machine.gpus_per_node;
+}
+
+void require_multicast(const Machine& machine, int gpus, const std::string& user,
+                       const std::string& instead) {
+  if (gpus == 1 || has_multicast(machine, gpus)) return;
+  if (!machine.fabric.multicast) {
+    throw UserError(fmt::format(
+        "{} needs a switch that multicasts (fabric.multicast), which machine '{}' does not have; {}", user,
+        machine.name, instead));
+  }
+  throw UserError(fmt::format("{} on {} GPUs: a switch of machine '{}' reaches the {} GPUs of a node; {}",
+                              user, gpus, machine.name, machine.gpus_per_node, instead));
+}
+
 std::vector<Inconsistency> find_inconsistencies(const Machine& machine) {
   Findings findings;
   check_compute(machine.gpu, findings);

@@ -27,4 +27,11 @@ double raw_gpu_gb_per_s(const Machine& machine);
 // engines.
 void require_copy_engines(const Machine& machine, const std::string& user);
 
+// Whether one switch that multicasts (fabric.multicast) connects the first `gpus` GPUs.
+bool has_multicast(const Machine& machine, int gpus);
+
+// Throws UserError where it does not, unless there is only one GPU. `user` names in the message what needs
+// the switch, and `instead` what to do without it.
+void require_multicast(const Machine& machine, int gpus, const std::string& user, const std::string& instead);
+
 }  // namespace tritax

@@ -55,6 +55,15 @@ struct Topology {
   std::vector<std::vector<std::vector<int>>> routes;  // routes[from][to]: edge indices, empty for from == to
 };
 
+// The link from GPU `rank` to the switch of its node, and the one back: the same on the way to every other
+// GPU of the node. The node has a switch and several GPUs.
+inline int edge_to_switch(const Topology& topology, int rank) {
+  return topology.routes[static_cast<std::size_t>(rank)][rank == 0 ? 1 : 0].front();
+}
+inline int edge_from_switch(const Topology& topology, int rank) {
+  return topology.routes[rank == 0 ? 1 : 0][static_cast<std::size_t>(rank)].back();
+}
+
 // Rates of a GPU's port for stores when `gpus` GPUs of the machine take part.
 struct StorePorts {
   double egress_gb_per_s = 0;

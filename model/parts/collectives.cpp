@@ -193,10 +193,8 @@ KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const
   if (varies("comm_tile", "comm_tile_m") && !pins.given("comm_tile_n")) space.axes.push_back(piece_axis());
   if (problem.gpus() == 1) return space;
   if (varies("transport", "transport")) {
-    const bool sums = find_spec(table.specs(), "transport")->names.size() == kSumTransportNames.size();
-    const auto dtype = static_cast<DType>(problem["dtype"]);
-    space.axes.push_back(sums ? transport_axis(machine, problem.gpus(), dtype)
-                              : name_axis("transport", kTransportNames, 0));
+    space.axes.push_back(
+        transport_axis(table, machine, problem.gpus(), static_cast<DType>(problem["dtype"])));
     for (std::size_t i = 0; i < space.axes.back().values.size(); ++i) space.axes.back().coarse.push_back(i);
   }
   if (varies("rings", "rings") && most_rings(problem.gpus()) > 1) {

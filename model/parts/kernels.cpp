@@ -121,9 +121,9 @@ Spec gather_way_knob() {
   Spec spec;
   spec.name = "through";
   spec.help =
-      "how blocks reach the GPUs that need them: peer by peer, or stored once, which the switch copies to "
-      "all "
-      "(multimem, NVLink SHARP)";
+      "how blocks reach the GPUs: peer by peer, or stored once, and the switch copies them to all (multimem, "
+      "NVLink "
+      "SHARP)";
   spec.kind = ValueKind::name;
   spec.names = kGatherWayNames;
   spec.value_if_column_missing = 0;
@@ -132,18 +132,19 @@ Spec gather_way_knob() {
   return spec;
 }
 
-bool has_multicast(const Machine& machine, int gpus) {
-  return machine.fabric.multicast && gpus > 1 && gpus <= machine.gpus_per_node;
+std::int32_t posting_kernel(ScheduleBuilder& builder, int rank, std::string_view name) {
+  constexpr std::int32_t kThreads = 64;    // a wave of AMD, two of NVIDIA: one thread writes the packets
+  constexpr std::int32_t kRegisters = 32;  // per thread: addresses and a counter
+  Kernel kernel;
+  kernel.name = name;
+  kernel.rank = rank;
+  kernel.resources = {.threads = kThreads, .registers_per_thread = kRegisters, .lds_bytes = 0};
+  kernel.placement = Placement::persistent;
+  return builder.kernel(std::move(kernel));
 }
 
-void require_multicast(const Machine& machine, int gpus, std::string_view what, std::string_view instead) {
-  if (gpus == 1 || has_multicast(machine, gpus)) return;
-  if (!machine.fabric.multicast)
-    throw UserError(fmt::format(
-        "{} needs a switch that multicasts (fabric.multicast), which machine {} does not have; use {}", what,
-        machine.name, instead));
-  throw UserError(fmt::format("{} on {} GPUs: a switch of machine {} reaches the {} GPUs of a node; use {}",
-                              what, gpus, machine.name, machine.gpus_per_node, instead));
+std::int32_t cus_beside_small_kernels(const Gpu& gpu, std::int32_t asked) {
+  return std::clamp(gpu.cu_count() - std::max(1, gpu.xcds), 1, all_cus(gpu, asked));
 }
 
 void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, const Graph& kernels) {

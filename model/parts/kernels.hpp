@@ -115,10 +115,13 @@ void host_program(ScheduleBuilder& builder, int rank, const GemmKnobs& knobs, co
 inline constexpr std::array<std::string_view, 2> kGatherWayNames{"peer-by-peer", "multimem"};
 Spec gather_way_knob();
 
-// Whether one switch that multicasts (fabric.multicast) connects the first `gpus` GPUs.
-bool has_multicast(const Machine& machine, int gpus);
-// Throws UserError where it does not; `what` is what needs the switch, `instead` what is possible.
-void require_multicast(const Machine& machine, int gpus, std::string_view what, std::string_view instead);
+// Adds a persistent kernel whose workgroups only wait for flags and post copies to copy engines.
+std::int32_t posting_kernel(ScheduleBuilder& builder, int rank, std::string_view name);
+
+// Workgroups of a kernel beside which kernels of a few small workgroups find room: as many as asked, but one
+// compute unit of every die is left, because the first workgroup of a kernel goes to the first die, whichever
+// die has room.
+std::int32_t cus_beside_small_kernels(const Gpu& gpu, std::int32_t asked);
 
 // Throws UserError if a compute unit cannot hold this many waves of a workgroup.
 void check_waves(std::int32_t waves, const Gpu& gpu);

@@ -49,23 +49,7 @@ void add_rows(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, in
   for (std::int32_t row = p; row < draft.problem.m; row += shot.workgroups) {
     if (shot.arrived >= 0)
       builder.wait(shot.arrived, row, (draft.ranks() - 1) * shot.pieces, Scope::system, draft.knobs.lock);
-    const bool in_switch = draft.knobs.transport == Transport::multimem && draft.sends();
-    add_of_all(draft, [&] {
-      if (in_switch) {
-        builder.load(draft.partial, row_of(draft, row), rank);
-      } else {
-        builder.load(norm.residual, row_of(draft, row), rank);
-        builder.reduce(draft.partial, row_of(draft, row), rank);
-      }
-      for (const int peer : peers) {
-        if (shot.slots >= 0) {
-          builder.reduce(shot.slots, slot_of_row(draft, peer, row), rank);
-        } else {
-          builder.reduce(draft.partial, row_of(draft, row), peer);
-        }
-      }
-    });
-    if (in_switch) builder.reduce(norm.residual, row_of(draft, row), rank);
+    add_up_norm_row(draft, norm, shot.slots, rank, row, peers);
     finish_norm_row(draft, norm, rank, row);
   }
 }
@@ -112,6 +96,29 @@ NormRows add_norm(SumDraft& draft) {
   builder.expect_rms_norm(builder.whole(norm.normed), builder.whole(draft.c, 0),
                           builder.whole(norm.weights, 0));
   return norm;
+}
+
+void add_up_norm_row(SumDraft& draft, const NormRows& norm, std::int16_t slots, int rank, std::int32_t row,
+                     const std::vector<int>& peers) {
+  ScheduleBuilder& builder = draft.builder;
+  const Rect whole = row_of(draft, row);
+  const bool in_switch = draft.knobs.transport == Transport::multimem && draft.sends();
+  add_of_all(draft, [&] {
+    if (in_switch) {
+      builder.load(draft.partial, whole, rank);
+    } else {
+      builder.load(norm.residual, whole, rank);
+      builder.reduce(draft.partial, whole, rank);
+    }
+    for (const int peer : peers) {
+      if (slots >= 0) {
+        builder.reduce(slots, slot_of_row(draft, peer, row), rank);
+      } else {
+        builder.reduce(draft.partial, whole, peer);
+      }
+    }
+  });
+  if (in_switch) builder.reduce(norm.residual, whole, rank);
 }
 
 void finish_norm_row(SumDraft& draft, const NormRows& norm, int rank, std::int32_t row) {

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "model/parts/partial_sums.hpp"
 
@@ -42,6 +43,11 @@ double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands);
 // Adds buffers, inputs and reference to a draft with sums on all ranks; the normalised rows are the result.
 // C, the residual stream and the normalised rows have product_dtype(); so must the draft's C.
 NormRows add_norm(SumDraft& draft);
+
+// Adds the operations that leave in the accumulator the residual and the sum of a row over all ranks.
+// `slots`: of the peers' summands, one matrix per source, or -1 where their partial sums are loaded.
+void add_up_norm_row(SumDraft& draft, const NormRows& norm, std::int16_t slots, int rank, std::int32_t row,
+                     const std::vector<int>& peers);
 
 // Adds the end of a row: the sum with the residual is in the accumulator.
 void finish_norm_row(SumDraft& draft, const NormRows& norm, int rank, std::int32_t row);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/machine/check_machine.hpp"
 
 namespace tritax {
 

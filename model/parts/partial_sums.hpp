@@ -41,12 +41,13 @@ namespace tritax {
 // (pull); or the switch adds them up while the owner loads them, and copies what it stores to all (multimem).
 enum class Transport : std::uint8_t { push, pull, multimem };
 inline constexpr std::array<std::string_view, 3> kSumTransportNames{"push", "pull", "multimem"};
+// For data that nobody adds up.
+inline constexpr std::array<std::string_view, 2> kTransportNames{"push", "pull"};
+
 // Who posts copies to copy engines: the host, behind a GEMM kernel per piece, or a kernel, when its flags say
 // that a piece is there.
 enum class Posts : std::uint8_t { host, kernel };
 inline constexpr std::array<std::string_view, 2> kPostsNames{"host", "kernel"};
-// Of data that nobody adds up.
-inline constexpr std::array<std::string_view, 2> kTransportNames{"push", "pull"};
 
 enum class Blocks : std::uint8_t { rows, columns };
 inline constexpr std::array<std::string_view, 2> kBlocksNames{"rows", "columns"};
@@ -68,9 +69,9 @@ SumKnobs sum_knobs_of(const Values& values);
 const Spec& sum_knob(std::string_view name);
 
 // Throws UserError for values that no machine allows.
+void check_sum_knobs(const SumKnobs& knobs);
 // Throws UserError for a transport that the machine does not have, for partial sums of this type.
 void check_transport(Transport transport, const Machine& machine, int gpus, DType dtype);
-void check_sum_knobs(const SumKnobs& knobs);
 
 struct PartialSums {
   std::int64_t m = 0;

@@ -8,9 +8,8 @@ Spec staged_knob() {
   Spec spec;
   spec.name = kStagedKnob;
   spec.help =
-      "the framework copies the input into a symmetric buffer before the kernel, and the sum out of it "
-      "behind, as "
-      "vLLM does with PyTorch's kernels, in one graph";
+      "copy the input into a symmetric buffer before the kernel and the sum out of it behind, in one graph, "
+      "as vLLM does with PyTorch's kernels";
   spec.kind = ValueKind::boolean;
   spec.shown = "staged";
   spec.not_shown = 0;

@@ -144,8 +144,7 @@ std::int32_t waiting_adder(SumDraft& draft, int rank, std::int32_t workgroups,
   return id;
 }
 
-// One GEMM kernel in the order of the pieces, which counts the tiles of every piece. It leaves the compute
-// units to the posting kernel that workgroups_leaving_room() leaves.
+// One GEMM kernel in the order of the pieces, which counts the tiles of every piece.
 std::int32_t gemm_in_order(SumDraft& draft, int rank, std::vector<const SumTile*> tiles,
                            std::int32_t workgroups, std::int16_t ready) {
   const auto place = [&](const SumTile* tile) {
@@ -184,20 +183,11 @@ struct PostFlags {
   std::int16_t ended = -1;    // all-reduce, per peer: its sums are here
 };
 
-std::int32_t posting_kernel(SumDraft& draft, int rank, std::string_view name) {
-  Kernel kernel;
-  kernel.name = name;
-  kernel.rank = rank;
-  kernel.resources = {.threads = 64, .registers_per_thread = 32, .lds_bytes = 0};
-  kernel.placement = Placement::persistent;
-  return draft.builder.kernel(std::move(kernel));
-}
-
 // A workgroup per peer posts its pieces as they are computed.
 std::int32_t post_partials(SumDraft& draft, int rank, const std::vector<std::int32_t>& tiles_in,
                            const PostFlags& flags) {
   ScheduleBuilder& builder = draft.builder;
-  const std::int32_t id = posting_kernel(draft, rank, "post");
+  const std::int32_t id = posting_kernel(builder, rank, "post");
   for (const int peer : draft.peers_of(rank, 0)) {
     builder.workgroup(id);
     await_opened(draft, peer);
@@ -219,7 +209,7 @@ std::int32_t post_partials(SumDraft& draft, int rank, const std::vector<std::int
 // ROCm/mori's gemm_ar follow each other (its README: GEMM, drain, reduce, gather).
 std::int32_t post_sums(SumDraft& draft, int rank, std::int32_t items, const PostFlags& flags) {
   ScheduleBuilder& builder = draft.builder;
-  const std::int32_t id = posting_kernel(draft, rank, "post_sums");
+  const std::int32_t id = posting_kernel(builder, rank, "post_sums");
   const Rect block = block_of(draft.problem, rank);
   for (const int peer : draft.peers_of(rank, 0)) {
     builder.workgroup(id);
@@ -232,13 +222,10 @@ std::int32_t post_sums(SumDraft& draft, int rank, std::int32_t items, const Post
   return id;
 }
 
-// The adders are resident before their copies arrive, and may take all registers of their compute units. One
-// compute unit of every die is left to the kernels that signal copies, because the only workgroup of a kernel
-// goes to the first die, whichever die has room.
-std::int32_t workgroups_leaving_room(const SumDraft& draft, std::int32_t cus) {
+// The adders are resident before their copies arrive, and may take all registers of their compute units.
+std::int32_t workgroups_of(const SumDraft& draft, std::int32_t cus) {
   const Gpu& gpu = draft.machine.gpu;
-  const std::int32_t adders = all_cus(gpu, cus);
-  return draft.sends() ? std::clamp(gpu.cu_count() - std::max(1, gpu.xcds), 1, adders) : adders;
+  return draft.sends() ? cus_beside_small_kernels(gpu, cus) : all_cus(gpu, cus);
 }
 
 void host_program_of(SumDraft& draft, int rank, const std::vector<SumTile>& tiles,
@@ -274,11 +261,11 @@ void host_program_of(SumDraft& draft, int rank, const std::vector<SumTile>& tile
 // Items of own pieces must not cross their borders, so that a piece is complete when all of them are.
 std::vector<SumTile> items_of_pieces(const SumDraft& draft) {
   std::vector<SumTile> items;
-  const std::int32_t side = 128;
+  const TileIndex size = piece_size(draft.knobs);
   for (int owner = 0; owner < draft.ranks(); ++owner) {
     for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
       const Rect piece = piece_of_block(draft, owner, i);
-      for (Rect rect : cut({0, 0, piece.rows, piece.cols}, side, side)) {
+      for (Rect rect : cut({0, 0, piece.rows, piece.cols}, size.row, size.col)) {
         rect.row += piece.row;
         rect.col += piece.col;
         SumTile& item = items.emplace_back();
@@ -307,8 +294,8 @@ void add_posting(SumDraft& draft) {
   flags.arrived = builder.flags("arrived", chunks);
   if (draft.everywhere) flags.summed = builder.flags("summed", 1);
   if (draft.everywhere && draft.opens()) flags.ended = builder.flags("ended", draft.ranks());
-  const std::int32_t adding = workgroups_leaving_room(draft, draft.knobs.comm_cus);
-  const std::int32_t multiplying = workgroups_leaving_room(draft, draft.knobs.gemm_cus);
+  const std::int32_t adding = workgroups_of(draft, draft.knobs.comm_cus);
+  const std::int32_t multiplying = workgroups_of(draft, draft.knobs.gemm_cus);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     const auto own =
         std::count_if(items.begin(), items.end(), [&](const SumTile& item) { return item.owner == rank; });
@@ -342,7 +329,7 @@ void add_copy_engine(SumDraft& draft) {
   const std::vector<SumTile> tiles = cut_tiles(draft);
   const std::vector<SumTile> items =
       draft.sends() ? items_of(draft, whole_tiles(draft), kMostOfReducer) : std::vector<SumTile>{};
-  const std::int32_t adding = workgroups_leaving_room(draft, draft.knobs.comm_cus);
+  const std::int32_t adding = workgroups_of(draft, draft.knobs.comm_cus);
   std::int16_t arrived = -1;
   if (draft.sends()) arrived = draft.builder.flags("arrived", draft.knobs.chunks);
   if (draft.everywhere && draft.opens()) add_done(draft, adding);

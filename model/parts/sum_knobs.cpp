@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "model/core/error.hpp"
+#include "model/machine/check_machine.hpp"
 #include "model/parts/partial_sums.hpp"
 #include "model/workload/launching.hpp"
 
@@ -24,7 +25,8 @@ constexpr std::array<Spec, 7> kSumKnobs{{
      .names = kSumTransportNames,
      .shown = "{}"},
     {.name = "chunks",
-     .help = "pieces per peer block for copy engines; each GEMM kernel computes one piece of every block",
+     .help =
+         "pieces per peer block for copy engines; the GEMM computes one piece of every block after the other",
      .high = kMaxChunks,
      .usual = {2},
      .varies_by_doubling = true,
@@ -58,9 +60,9 @@ constexpr std::array<Spec, 7> kSumKnobs{{
      .shown = "peers {}",
      .not_shown = 0},
     {.name = "posts",
-     .help = "who posts copies to copy engines: the host, behind a GEMM kernel per piece (host), or a "
-             "kernel, while one "
-             "GEMM kernel computes piece after piece (kernel)",
+     .help =
+         "who posts copies to copy engines: the host, behind a GEMM kernel per piece, or a kernel, while one "
+         "GEMM kernel computes piece after piece",
      .kind = ValueKind::name,
      .names = kPostsNames,
      .value_if_column_missing = static_cast<std::int64_t>(Posts::host),
@@ -106,7 +108,7 @@ const Spec& sum_knob(std::string_view name) {
 
 void check_transport(Transport transport, const Machine& machine, int gpus, DType dtype) {
   if (transport != Transport::multimem || gpus == 1 || has_multimem(machine, gpus, dtype)) return;
-  require_multicast(machine, gpus, "transport: multimem", "push or pull");
+  require_multicast(machine, gpus, "transport: multimem", "use push or pull");
   throw UserError(
       fmt::format("transport: multimem and sums in {}; switches add fp16, bf16 and fp32; use push or pull",
                   name_of(dtype)));

@@ -106,10 +106,13 @@ double sum_bound_ns(const Pattern& pattern, const PartialSums& sums, const Machi
   return gemm_bound_ns(pattern, shape_of(sums), machine, gemm_knobs_of(knobs), work_sharing_of(knobs));
 }
 
-Axis transport_axis(const Machine& machine, int gpus, DType dtype) {
-  std::vector<std::int64_t> values{static_cast<std::int64_t>(Transport::push),
-                                   static_cast<std::int64_t>(Transport::pull)};
-  if (has_multimem(machine, gpus, dtype)) values.push_back(static_cast<std::int64_t>(Transport::multimem));
+Axis transport_axis(const Values& table, const Machine& machine, int gpus, DType dtype) {
+  const auto multimem = static_cast<std::int64_t>(Transport::multimem);
+  const auto names = static_cast<std::int64_t>(find_spec(table.specs(), "transport")->names.size());
+  std::vector<std::int64_t> values;
+  for (std::int64_t value = 0; value < names; ++value) {
+    if (value != multimem || has_multimem(machine, gpus, dtype)) values.push_back(value);
+  }
   return column_axis("transport", values);
 }
 
@@ -126,7 +129,8 @@ KnobSpace sum_space(const Pattern& pattern, const PartialSums& sums, const Machi
   space.base = space.base.with(pins);
   if (sums.gpus == 1) return space;
   if (pattern.uses("transport") && !pins.given("transport")) {
-    space.axes.push_back(transport_axis(machine, sums.gpus, wire_dtype(sums, sum_knobs_of(space.base))));
+    space.axes.push_back(
+        transport_axis(table, machine, sums.gpus, wire_dtype(sums, sum_knobs_of(space.base))));
   }
   if (pattern.uses("chunks") && !pins.given("chunks"))
     space.axes.push_back(numbers("chunks", {1, 2, 4, 8}, 2));

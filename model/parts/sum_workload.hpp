@@ -33,8 +33,8 @@ Work product_work(const PartialSums& sums);
 double sum_bound_ns(const Pattern& pattern, const PartialSums& sums, const Machine& machine,
                     const Values& knobs);
 
-// The transports that the machine has for partial sums of this type.
-Axis transport_axis(const Machine& machine, int gpus, DType dtype);
+// The values of the knob `transport` of this table that the machine has, for partial sums of this type.
+Axis transport_axis(const Values& table, const Machine& machine, int gpus, DType dtype);
 
 // Knobs of the table that suit the machine.
 Values default_sum_knobs(const Values& table, const PartialSums& sums, const Machine& machine);

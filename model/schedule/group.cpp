@@ -46,8 +46,8 @@ std::string fault_of_multimem(const Schedule& schedule, const Workgroup& program
   const bool stores = first.kind == OpKind::store;
   if (!stores && first.kind != OpKind::load)
     return fmt::format(
-        "begins a group that the switch carries out ({}); such a group has stores, or a load and "
-        "then reduces",
+        "begins a group that the switch carries out ({}); such a group has stores, or a load and then "
+        "reduces",
         name_of(first.kind));
   if (group.size() < 2) return "is a group of one; the switch carries out groups of several ranks";
   const DType dtype = schedule.buffers[static_cast<std::size_t>(first.buffer)].dtype;
@@ -58,9 +58,8 @@ std::string fault_of_multimem(const Schedule& schedule, const Workgroup& program
   for (std::size_t i = 0; i < group.size(); ++i) {
     if (group[i].buffer != first.buffer || group[i].rect != first.rect)
       return fmt::format(
-          "begins a group that the switch carries out, and operation {} is of another rectangle; all are of "
-          "the "
-          "same rectangle of the same buffer",
+          "begins a group that the switch carries out, and operation {} names another rectangle; all name "
+          "one",
           number + i);
     own = own || group[i].rank == rank;
     for (std::size_t other = 0; other < i; ++other) {

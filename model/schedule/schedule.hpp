@@ -261,8 +261,10 @@ enum class HostOpKind : std::uint8_t {
   host_work,     // the host is busy for `duration_ns` with work named `label`; orders nothing
 };
 
-// Labels of host work with a meaning: a call into the collective library, work of a framework around a
-// synchronised step, and work of its gather into slices beyond the collective call.
+// Labels of host work with a meaning: the call of an own kernel before its launch, a call into the collective
+// library, work of a framework around a synchronised step, and work of its gather into slices beyond the
+// collective call.
+inline constexpr std::string_view kKernelCall = "call";
 inline constexpr std::string_view kCollectiveCall = "collective_call";
 inline constexpr std::string_view kFrameworkSync = "framework_sync";
 inline constexpr std::string_view kFrameworkGather = "framework_gather";

@@ -174,37 +174,37 @@ class Wires {
   }
 
  private:
+  void over(int edge, double bytes, const LinkRates& links) {
+    const TopologyEdge& on = topology_.edges[static_cast<std::size_t>(edge)];
+    edge_ns_[static_cast<std::size_t>(edge)] += bytes / (links.efficiency_on(on) * on.raw_gb_per_s);
+  }
+  void out_of(int rank, double bytes, const LinkRates& links) {
+    egress_ns_[static_cast<std::size_t>(links.ports)][static_cast<std::size_t>(rank)] +=
+        bytes / links.egress_gb_per_s;
+  }
+  void into(int rank, double bytes, const LinkRates& links) {
+    ingress_ns_[static_cast<std::size_t>(links.ports)][static_cast<std::size_t>(rank)] +=
+        bytes / links.ingress_gb_per_s;
+  }
+
   void send(int from, int to, double bytes, const LinkRates& links) {
     if (bytes == 0) return;
-    const auto f = static_cast<std::size_t>(from);
-    const auto t = static_cast<std::size_t>(to);
-    for (const auto edge : topology_.routes[f][t]) {
-      const auto e = static_cast<std::size_t>(edge);
-      const TopologyEdge& on = topology_.edges[e];
-      edge_ns_[e] += bytes / (links.efficiency_on(on) * on.raw_gb_per_s);
-    }
-    egress_ns_[static_cast<std::size_t>(links.ports)][f] += bytes / links.egress_gb_per_s;
-    ingress_ns_[static_cast<std::size_t>(links.ports)][t] += bytes / links.ingress_gb_per_s;
+    for (const auto edge : topology_.routes[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)])
+      over(edge, bytes, links);
+    out_of(from, bytes, links);
+    into(to, bytes, links);
   }
 
   // What the switch carries out crosses the own link once, and the link of every rank of its group.
   void add_in_switch(const Kernel& kernel, const Op& op, double bytes) {
     const Move move = move_of(op, kernel.rank);
     const LinkRates& links = moves_.links(kernel.profile, move.traffic());
-    const auto own = static_cast<std::size_t>(kernel.rank);
-    const auto peer = static_cast<std::size_t>(op.rank);
-    const auto over = [&](std::size_t rank, bool out) {
-      const std::size_t other = rank == 0 ? 1 : 0;
-      const auto& route = out ? topology_.routes[rank][other] : topology_.routes[other][rank];
-      const int edge = out ? route.front() : route.back();
-      const TopologyEdge& on = topology_.edges[static_cast<std::size_t>(edge)];
-      edge_ns_[static_cast<std::size_t>(edge)] += bytes / (links.efficiency_on(on) * on.raw_gb_per_s);
-      auto& port = out ? egress_ns_ : ingress_ns_;
-      port[static_cast<std::size_t>(links.ports)][rank] +=
-          bytes / (out ? links.egress_gb_per_s : links.ingress_gb_per_s);
+    const auto cross = [&](int rank, bool out) {
+      over(out ? edge_to_switch(topology_, rank) : edge_from_switch(topology_, rank), bytes, links);
+      out ? out_of(rank, bytes, links) : into(rank, bytes, links);
     };
-    over(peer, move.pulls());
-    if (!op.with_previous) over(own, !move.pulls());
+    cross(op.rank, move.pulls());
+    if (!op.with_previous) cross(kernel.rank, !move.pulls());
   }
 
   const Schedule& schedule_;

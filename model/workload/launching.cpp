@@ -116,7 +116,7 @@ void add_calls(Schedule& schedule, double call_ns) {
       if (op.kind == HostOpKind::launch) {
         HostOp call;
         call.kind = HostOpKind::host_work;
-        call.label = "call";
+        call.label = kKernelCall;
         call.duration_ns = call_ns;
         longer.push_back(std::move(call));
       }

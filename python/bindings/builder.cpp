@@ -417,8 +417,7 @@ void add_operations(PyBuilder& builder) {
       .def("barrier", &B::barrier)
       .def("multimem", &B::multimem, "add"_a,
            "Calls add(); the operations that it adds are one operation of the switch between the GPUs: "
-           "stores, or "
-           "a load and reduces, of one rectangle of several ranks, the own one among them.")
+           "stores, or a load and reduces, of one rectangle of several ranks, the own one among them.")
       .def("together", &B::together, "add"_a,
            "Calls add(); the operations that it adds start together: signals, waits, stores, copies, or "
            "loads of "

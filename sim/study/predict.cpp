@@ -62,11 +62,11 @@ class SpanRecorder : public SimulationObserver {
     const HostOp& op = program[host_op];
     switch (op.kind) {
       case HostOpKind::launch: {
-        // A collective is one call to its user: the library's own work belongs to the kernel that it
-        // launches.
-        const bool collective = host_op > 0 && program[host_op - 1].is_work(kCollectiveCall);
-        note_call(kernels_[static_cast<std::size_t>(op.kernel)], host,
-                  collective ? host.collective_ns : time_ns);
+        // The host time of a call before its launch belongs to the kernel that it launches; a collective is
+        // one call to its user.
+        const bool called = host_op > 0 && (program[host_op - 1].is_work(kCollectiveCall) ||
+                                            program[host_op - 1].is_work(kKernelCall));
+        note_call(kernels_[static_cast<std::size_t>(op.kernel)], host, called ? host.called_ns : time_ns);
         return;
       }
       case HostOpKind::graph_launch:
@@ -134,8 +134,8 @@ class SpanRecorder : public SimulationObserver {
   };
 
   struct HostCalls {
-    int waits = 0;             // so far, for streams or other hosts
-    double collective_ns = 0;  // of the latest call
+    int waits = 0;         // so far, for streams or other hosts
+    double called_ns = 0;  // start of the latest call
   };
 
   struct Stretch {
@@ -192,9 +192,8 @@ class SpanRecorder : public SimulationObserver {
 
   // The call of a collective starts with the framework's preparation.
   static void note_work(const HostOp& op, bool after_gather, HostCalls& host, double time_ns) {
-    if (op.is_work(kFrameworkGather) || (op.is_work(kCollectiveCall) && !after_gather)) {
-      host.collective_ns = time_ns;
-    }
+    const bool collective = op.is_work(kCollectiveCall) && !after_gather;
+    if (op.is_work(kFrameworkGather) || op.is_work(kKernelCall) || collective) host.called_ns = time_ns;
   }
 
   const Schedule& schedule_;

@@ -153,7 +153,7 @@ TEST(Group, ThatTheSwitchCarriesOutIsOneRectangleOfSeveralRanksWithTheOwn) {
       s.store(1, 2);
     });
   });
-  expect_refused("1 (store)", "is of another rectangle", [](auto& s) {
+  expect_refused("1 (store)", "names another rectangle", [](auto& s) {
     s.builder.load(s.c, s.tile(0), 0);
     s.builder.multimem([&] {
       s.store(1, 0);

@@ -211,6 +211,7 @@ TEST(Multimem, TakesTheSameTimeByOneRankForAll) {
   const SimulationResult full = simulate(schedule, machine, options);
   options.symmetry = Symmetry::ranks;
   const SimulationResult folded = simulate(schedule, machine, options);
+  EXPECT_EQ(folded.simulated_ranks, 1);
   EXPECT_NEAR(folded.makespan_ns, full.makespan_ns, 0.02 * full.makespan_ns);
   for (std::size_t edge = 0; edge < full.link_bytes.size(); ++edge)
     EXPECT_NEAR(folded.link_bytes[edge], full.link_bytes[edge], 1) << edge;

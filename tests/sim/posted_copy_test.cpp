@@ -61,6 +61,9 @@ TEST(PostedCopy, WaitsForAFreeEngine) {
   const Observed out = run(two_posts(), with_engines(1));
   EXPECT_NEAR((out.seen.ops.at({0, 0, 0}).end_ns), kPacketNs + kMovingNs, kExact);
   EXPECT_NEAR((out.seen.ops.at({0, 1, 0}).end_ns), 2 * (kPacketNs + kMovingNs), kExact);
+  // The path goes through both transfers: packets are launch tax, bytes are wire time.
+  EXPECT_NEAR(out.result.account.launch_ns, 2 * kPacketNs, kExact);
+  EXPECT_NEAR(out.result.account.wire_ns, 2 * kMovingNs, kExact);
 }
 
 TEST(PostedCopy, IsACopyForCheckerAndExecutor) {

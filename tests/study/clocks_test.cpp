@@ -62,6 +62,19 @@ TEST(EveryPatternsClocks, AreInOrder) {
   });
 }
 
+// An event on an idle stream sees the host time of a call; an event in a busy stream does not.
+TEST(IdleStream, CountsTheHostTimeOfTheCallOfAnOwnKernel) {
+  const Machine machine = find_machine("mi300x-8");
+  Scenario scenario = scenario_of(small_problem(find_workload("all-reduce", "test")));
+  scenario.pattern = "one-shot";
+  const Prediction without = predict(scenario, machine);
+  scenario.knobs.give("call_us", 50);
+  const Prediction with = predict(scenario, machine);
+  constexpr double kCallNs = 50e3;
+  EXPECT_NEAR(with.time_ns(Clock::idle_stream) - without.time_ns(Clock::idle_stream), kCallNs, 1);
+  EXPECT_NEAR(with.time_ns(Clock::busy_stream), without.time_ns(Clock::busy_stream), 1);
+}
+
 TEST(EveryPatternsFloor, IsBelowItsTime) {
   for_each_scenario([](const Scenario& scenario, const Machine& machine) {
     const Schedule schedule = build_scenario(scenario, machine);

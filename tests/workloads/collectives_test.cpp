@@ -275,6 +275,30 @@ TEST(AllReduce, OfFewRowsIsOwnedByColumns) {
   EXPECT_THROW(collective_of(all_reduce(), 3, 3, DType::fp16, 4), UserError);
 }
 
+// The framework's copies are two more kernels in one graph, and the result is their output.
+TEST(AllReduce, StagedCopiesInAndOutAroundTheKernel) {
+  const Machine machine = find_machine("mi300x-8");
+  for (const char* name : {"one-shot", "two-shot"}) {
+    const Pattern& pattern = find_pattern(all_reduce(), name, "test");
+    for (const int gpus : {1, 2, 3, 8}) {
+      const Problem asked = collective_of(all_reduce(), 35, 50, DType::bf16, gpus);
+      Values knobs(all_reduce().knobs);
+      knobs.give("comm_cus", 4);
+      for (const std::int64_t transport : {0, 1}) {
+        knobs.give("transport", transport);
+        knobs.give("staged", 0);
+        const Schedule plain = sums::built(pattern, asked, machine, knobs);
+        knobs.give("staged", 1);
+        const Schedule staged = sums::built(pattern, asked, machine, knobs);
+        EXPECT_EQ(sums::what_is_wrong(pattern, asked, machine, knobs), "") << gpus;
+        EXPECT_EQ(staged.kernels.size(), plain.kernels.size() + 2 * static_cast<std::size_t>(gpus));
+        EXPECT_EQ(staged.buffers[static_cast<std::size_t>(staged.result_buffer)].name, "out");
+        EXPECT_GT(simulate(staged, machine).kernels_ns, simulate(plain, machine).kernels_ns);
+      }
+    }
+  }
+}
+
 TEST(AllToAll, EveryRankSendsAllButItsOwnBlockOnce) {
   const Problem asked = collective_of(all_to_all(), 256, 192, DType::bf16, 4);
   for (const Pattern& pattern : all_to_all().patterns) {

@@ -147,6 +147,15 @@ TEST(GemmReduceScatter, AKernelPostsTheCopiesOfPiecesThatOneGemmComputes) {
   EXPECT_EQ(schedule.kernels.size(), 4U * 3);
   const auto posted = [](const Op& op) { return op.kind == OpKind::copy && op.by_engine; };
   EXPECT_EQ(std::count_if(schedule.ops.begin(), schedule.ops.end(), posted), 4 * 3 * 2);
+  // Items of 32x64: a half of the own block of 64x192 has one row of three.
+  knobs.give("comm_tile_m", 32);
+  knobs.give("comm_tile_n", 64);
+  for (const Kernel& kernel : reduce_scatter("copy-engine", asked, knobs).kernels) {
+    if (kernel.name != "add") continue;
+    std::size_t loads = 0;
+    for (const Workgroup& workgroup : kernel.workgroups) loads += workgroup.op_count > 0 ? 1 : 0;
+    EXPECT_EQ(loads, 2U * 3);
+  }
 }
 
 // A kernel may take more registers than its schedule says; those that tell of copies must find room all the

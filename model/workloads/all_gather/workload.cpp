@@ -3,6 +3,7 @@
 #include <array>
 
 #include "model/core/error.hpp"
+#include "model/machine/check_machine.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_collectives.hpp"
@@ -74,7 +75,7 @@ Schedule build_push(const Problem& problem, const Machine& machine, const Values
   check_tiles(gather, knobs);
   check_posts(gather, machine);
   const bool multimem = values["through"] != 0;
-  if (multimem) require_multicast(machine, gather.gpus, "through: multimem", "peer-by-peer");
+  if (multimem) require_multicast(machine, gather.gpus, "through: multimem", "use peer-by-peer");
   return all_gather_schedule(gather, knobs, multimem);
 }
 

@@ -8,6 +8,7 @@
 //   GEMM, G workgroups:   for t in p', p'+G, …: matmul (all of K); store C(t)
 //
 // The slice lies beside A, where no peer writes.
+#include "model/machine/check_machine.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/workloads/all_gather_gemm/patterns.hpp"
 
@@ -51,7 +52,7 @@ std::int32_t sending_kernel(GatherDraft& draft, int rank, std::int32_t workgroup
 }  // namespace
 
 Schedule build_multimem(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
-  require_multicast(machine, problem.gpus, "through: multimem", "peer-by-peer");
+  require_multicast(machine, problem.gpus, "through: multimem", "use peer-by-peer");
   GatherDraft draft("bulk-synchronous", problem, machine, knobs);
   const bool sends = draft.ranks() > 1;
   const Rect widest = slice_of(problem, 0);

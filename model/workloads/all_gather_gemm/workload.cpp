@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "model/core/error.hpp"
+#include "model/machine/check_machine.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_bound.hpp"
 #include "model/parts/gemm_space.hpp"

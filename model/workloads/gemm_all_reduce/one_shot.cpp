@@ -44,7 +44,9 @@ void add_tile(SumDraft& draft, int rank, const SumTile& tile, const Shot& shot, 
     for (const int peer : peers)
       builder.signal(shot.arrived, tile.number, 1, peer, Scope::system, draft.knobs.lock);
     builder.wait(shot.arrived, tile.number, draft.ranks() - 1, Scope::system, draft.knobs.lock);
-    const auto add_peers = [&] {
+    add_of_all(draft, [&] {
+      // The own partial sum is in the accumulator, but the switch adds up those of all ranks.
+      if (draft.knobs.transport == Transport::multimem) builder.load(draft.partial, tile.rect, rank);
       for (const int peer : peers) {
         if (pushed) {
           builder.reduce(shot.slots, slot_of(draft, peer, tile.rect), rank);
@@ -52,15 +54,7 @@ void add_tile(SumDraft& draft, int rank, const SumTile& tile, const Shot& shot, 
           builder.reduce(draft.partial, tile.rect, peer);
         }
       }
-    };
-    if (draft.knobs.transport == Transport::multimem) {
-      builder.multimem([&] {
-        builder.load(draft.partial, tile.rect, rank);
-        add_peers();
-      });
-    } else {
-      add_peers();
-    }
+    });
   }
   builder.store(draft.c, tile.rect, rank);
 }

@@ -53,30 +53,11 @@ void send_tile(SumDraft& draft, const FusedNorm& plan, int rank, const SumTile& 
 }
 
 void add_row(SumDraft& draft, const FusedNorm& plan, int rank, std::int32_t row, std::int32_t p) {
-  ScheduleBuilder& builder = draft.builder;
-  const auto m = static_cast<std::int32_t>(draft.problem.m);
   const auto n = static_cast<std::int32_t>(draft.problem.n);
-  const Rect whole{row, 0, 1, n};
   const Scope scope = draft.sends() ? Scope::system : Scope::gpu;
-  builder.wait(plan.arrived, row / draft.tile.m, ceil_div(n, draft.tile.n) * draft.ranks(), scope,
-               draft.knobs.lock);
-  if (draft.knobs.transport == Transport::multimem && draft.sends()) {
-    builder.multimem([&] {
-      builder.load(draft.partial, whole, rank);
-      for (const int peer : draft.peers_of(rank, p)) builder.reduce(draft.partial, whole, peer);
-    });
-    builder.reduce(plan.norm.residual, whole, rank);
-  } else {
-    builder.load(plan.norm.residual, whole, rank);
-    builder.reduce(draft.partial, whole, rank);
-    for (const int peer : draft.peers_of(rank, p)) {
-      if (plan.slots >= 0) {
-        builder.reduce(plan.slots, {peer * m + row, 0, 1, n}, rank);
-      } else {
-        builder.reduce(draft.partial, whole, peer);
-      }
-    }
-  }
+  draft.builder.wait(plan.arrived, row / draft.tile.m, ceil_div(n, draft.tile.n) * draft.ranks(), scope,
+                     draft.knobs.lock);
+  add_up_norm_row(draft, plan.norm, plan.slots, rank, row, draft.peers_of(rank, p));
   finish_norm_row(draft, plan.norm, rank, row);
 }
 

@@ -52,14 +52,9 @@ void end_of_copies(ExchangeDraft& draft, int rank) {
                                       draft.arrived, draft.knobs.lock));
 }
 
-std::int32_t posting_kernel(ExchangeDraft& draft, int rank, std::int16_t ready, std::int16_t ended) {
+std::int32_t post_blocks(ExchangeDraft& draft, int rank, std::int16_t ready, std::int16_t ended) {
   ScheduleBuilder& builder = draft.builder;
-  Kernel kernel;
-  kernel.name = "post";
-  kernel.rank = rank;
-  kernel.resources = {.threads = 64, .registers_per_thread = 32, .lds_bytes = 0};
-  kernel.placement = Placement::persistent;
-  const std::int32_t id = builder.kernel(std::move(kernel));
+  const std::int32_t id = posting_kernel(builder, rank, "post");
   for (const int peer : draft.peers_of(rank, 0)) {
     builder.workgroup(id);
     for (std::int32_t i = 0; i < draft.knobs.chunks; ++i) {
@@ -80,13 +75,10 @@ std::int32_t posting_kernel(ExchangeDraft& draft, int rank, std::int16_t ready, 
 
 Schedule build_posting(ExchangeDraft& draft) {
   ScheduleBuilder& builder = draft.builder;
-  const Gpu& gpu = draft.machine.gpu;
   const std::int16_t ready = builder.flags("ready", draft.knobs.chunks * draft.ranks());
   const std::int16_t ended =
       draft.knobs.host_barriers ? std::int16_t{-1} : builder.flags("ended", draft.ranks());
-  // A compute unit of every die is left to the posting kernel, whose workgroups go to dies in turn.
-  const std::int32_t workgroups =
-      std::clamp(gpu.cu_count() - std::max(1, gpu.xcds), 1, all_cus(gpu, draft.knobs.gemm_cus));
+  const std::int32_t workgroups = cus_beside_small_kernels(draft.machine.gpu, draft.knobs.gemm_cus);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     std::vector<OwnedTile> tiles;
     std::vector<std::int32_t> begins;  // of chunks, in rows
@@ -103,7 +95,7 @@ Schedule build_posting(ExchangeDraft& draft) {
       builder.signal(ready, chunk * draft.ranks() + tile->owner, 1, rank, Scope::gpu, draft.knobs.lock);
     };
     const std::int32_t gemm = exchange_gemm_of(draft, rank, "gemm", tiles, workgroups, tell);
-    const std::int32_t post = posting_kernel(draft, rank, ready, ended);
+    const std::int32_t post = post_blocks(draft, rank, ready, ended);
     host_program(builder, rank, draft.knobs, {{gemm, 0}, {post, 1}});
   }
   return builder.finish();
