@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/parts/collectives.hpp"
+#include "model/parts/kernels.hpp"
 #include "model/parts/library_collectives.hpp"
 #include "model/parts/library_gather.hpp"
 #include "model/parts/library_gemm.hpp"
@@ -128,7 +129,7 @@ void push_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBu
 }
 
 void sum_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBuffers& buffers, int source,
-                 bool from_owners, std::int32_t p, std::int32_t count, SumPiece most) {
+                 bool from_owners, std::int32_t p, std::int32_t count, SumPiece most, ServesPeers serves) {
   const std::vector<Routed>& all = routes.of(source);
   std::int32_t item = 0;
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
@@ -142,16 +143,18 @@ void sum_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBuf
       const auto moved = [&](std::int32_t row) {
         return Rect{row + piece.row, piece.col, piece.rows, piece.cols};
       };
-      for (std::size_t i = begin; i < end; ++i) {
-        const Rect rect = moved(from_owners ? all[i].at_owner : all[i].at_source);
-        const int rank = from_owners ? routes.owner(all[i].target) : source;
-        const std::int16_t buffer = from_owners ? buffers.results : buffers.back;
-        if (i == begin) {
-          builder.load(buffer, rect, rank);
-        } else {
-          builder.reduce(buffer, rect, rank);
+      add_by_peer(builder, serves, [&] {
+        for (std::size_t i = begin; i < end; ++i) {
+          const Rect rect = moved(from_owners ? all[i].at_owner : all[i].at_source);
+          const int rank = from_owners ? routes.owner(all[i].target) : source;
+          const std::int16_t buffer = from_owners ? buffers.results : buffers.back;
+          if (i == begin) {
+            builder.load(buffer, rect, rank);
+          } else {
+            builder.reduce(buffer, rect, rank);
+          }
         }
-      }
+      });
       builder.store(buffers.sums, moved(all[begin].token), source);
     }
   }

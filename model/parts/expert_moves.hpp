@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "model/parts/expert_routing.hpp"
+#include "model/parts/gemm_knobs.hpp"
 #include "model/schedule/builder.hpp"
 
 namespace tritax {
@@ -41,9 +42,10 @@ struct SumPiece {
 };
 
 // Workgroup p adds up its part of a source's tokens, from the returned results, or from results that it reads
-// at the owners.
+// at the owners. `serves`: whether it has the loads of all rows of a token in flight together.
 void sum_results(ScheduleBuilder& builder, const Routes& routes, const ExpertBuffers& buffers, int source,
-                 bool from_owners, std::int32_t p, std::int32_t count, SumPiece most = {});
+                 bool from_owners, std::int32_t p, std::int32_t count, SumPiece most = {},
+                 ServesPeers serves = ServesPeers::in_turn);
 
 // Launches the kernels of one way with the library, in order; results are not added up. `arrived`: flags
 // (channel, rank). Copies into another order are a framework's. A single GPU sorts its tokens to the place

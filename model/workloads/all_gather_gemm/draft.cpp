@@ -63,6 +63,7 @@ GatherKnobs gather_knobs_of(const Values& values) {
   GatherKnobs knobs;
   static_cast<SharingKnobs&>(knobs) = sharing_knobs_of(values);
   knobs.multimem = values.get_or("through", 0) != 0;
+  knobs.push = values["transport"] != 0;
   knobs.k_steps = static_cast<std::int32_t>(values["k_steps"]);
   knobs.chunks = static_cast<std::int32_t>(values["chunks"]);
   knobs.stages = static_cast<std::int32_t>(values["stages"]);

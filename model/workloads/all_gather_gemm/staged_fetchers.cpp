@@ -5,9 +5,16 @@
 //   fetch:  for blocks of the stage f, f+F, …: copy the block from its owner; signal ready[block] (gpu scope)
 //   tile:   for blocks, own first: wait ready[block]; matmul;  store C(t)
 //
-// A stage is a part of the rows of C tiles. Progress relies on the order of dispatch: the fetching workgroups
-// of a stage come before its waiting workgroups.
+// With transport = push the workgroups that fetch send the own part of A instead (ryanswann-amd/iris @c9da6487
+// iris/ops/all_gather_matmul_col_parallel.py):
+//
+//   send:   for own pieces of the stage f, f+F, …: copy the piece to all peers at the same time;
+//           for peers: ready[block] += 1 there (system scope)
+//
+// A stage is a part of the rows of C tiles; where ranks send rows, a part of the rows of every rank. Progress
+// relies on the order of dispatch: the fetching workgroups of a stage come before its waiting workgroups.
 #include <algorithm>
+#include <utility>
 
 #include "model/workloads/all_gather_gemm/patterns.hpp"
 
@@ -15,23 +22,49 @@ namespace tritax {
 
 namespace {
 
-// Rows [first, first + count) of the walk.
-struct Stage {
-  std::int32_t first = 0;
-  std::int32_t count = 0;
-};
+// Rows of C tiles in the order in which a rank walks them, stage by stage.
+using Stages = std::vector<std::vector<std::int32_t>>;
 
-std::vector<Stage> stages_of(const GatherDraft& draft) {
+Stages stages_of_walk(const GatherDraft& draft, int rank) {
   const std::int32_t rows = draft.grid().rows;
   const std::int32_t height = ceil_div(rows, std::min(rows, draft.knobs.stages));
-  std::vector<Stage> stages;
-  for (std::int32_t row = 0; row < rows; row += height) stages.push_back({row, std::min(height, rows - row)});
+  Stages stages;
+  for (std::int32_t w = 0; w < rows; ++w) {
+    if (w % height == 0) stages.emplace_back();
+    stages.back().push_back(tile_row(draft, rank, w));
+  }
   return stages;
 }
 
-void add_fetchers(GatherDraft& draft, int rank, std::int32_t kernel, const Stage& stage,
+// Every stage has a part of the rows of every owner. Own rows come first, unless the order is fixed.
+Stages stages_of_owners(const GatherDraft& draft, int rank) {
+  std::vector<std::vector<std::int32_t>> by_owner(static_cast<std::size_t>(draft.ranks()));
+  for (std::int32_t row = 0; row < draft.grid().rows; ++row) {
+    const int owner = draft.blocks_of(row).front().pieces.front().owner;
+    by_owner[static_cast<std::size_t>(owner)].push_back(row);
+  }
+  std::size_t longest = 0;
+  for (const auto& rows : by_owner) longest = std::max(longest, rows.size());
+  const auto most = static_cast<std::int32_t>(longest);
+  const std::int32_t height = ceil_div(most, std::min(most, draft.knobs.stages));
+  Stages stages(static_cast<std::size_t>(ceil_div(most, height)));
+  for (int i = 0; i < draft.ranks(); ++i) {
+    const int owner = draft.knobs.peer_order == PeerOrder::fixed ? i : (rank + i) % draft.ranks();
+    const auto& rows = by_owner[static_cast<std::size_t>(owner)];
+    for (std::size_t r = 0; r < rows.size(); ++r)
+      stages[r / static_cast<std::size_t>(height)].push_back(rows[r]);
+  }
+  return stages;
+}
+
+Stages stages_of(const GatherDraft& draft, int rank) {
+  const bool of_owners = draft.knobs.push && draft.problem.sharding == Sharding::rows;
+  return of_owners ? stages_of_owners(draft, rank) : stages_of_walk(draft, rank);
+}
+
+void add_fetchers(GatherDraft& draft, int rank, std::int32_t kernel, std::int32_t first, std::int32_t count,
                   std::int32_t fetchers, std::int16_t ready) {
-  const auto blocks = blocks_to_fetch(draft, rank, stage.first, stage.count);
+  const auto blocks = blocks_to_fetch(draft, rank, first, count);
   for (std::int32_t f = 0; f < fetchers; ++f) {
     if (static_cast<std::size_t>(f) >= blocks.size()) return;
     draft.builder.workgroup(kernel);
@@ -43,14 +76,41 @@ void add_fetchers(GatherDraft& draft, int rank, std::int32_t kernel, const Stage
   }
 }
 
+// A range of K of all rows of the stage, then the next range.
+void add_senders(GatherDraft& draft, int rank, std::int32_t kernel, const std::vector<std::int32_t>& rows,
+                 std::int32_t senders, std::int16_t ready) {
+  std::vector<std::pair<Rect, std::int32_t>> pieces;  // with the flag of the block
+  for (std::size_t place = 0; place < draft.blocks_of(0).size(); ++place) {
+    for (const std::int32_t row : rows) {
+      const Block& block = draft.blocks_of(row)[place];
+      for (const Piece& piece : block.pieces) {
+        if (piece.owner == rank) pieces.emplace_back(piece.rect, block.flag);
+      }
+    }
+  }
+  for (std::int32_t f = 0; f < senders && static_cast<std::size_t>(f) < pieces.size(); ++f) {
+    draft.builder.workgroup(kernel);
+    const std::vector<int> peers = peers_of(draft.knobs.peer_order, draft.ranks(), rank, f);
+    for (auto i = static_cast<std::size_t>(f); i < pieces.size(); i += static_cast<std::size_t>(senders)) {
+      const auto& [rect, flag] = pieces[i];
+      draft.builder.together([&, &rect = rect] {
+        for (const int peer : peers) draft.builder.copy(draft.a, rect, peer, draft.a, rect.row, rect.col, rank);
+      });
+      for (const int peer : peers)
+        draft.builder.signal(ready, flag, 1, peer, Scope::system, draft.knobs.lock);
+    }
+  }
+}
+
 // Adds the tiles of the stage, group by group of its rows.
-void add_tiles(GatherDraft& draft, int rank, std::int32_t kernel, const Stage& stage, std::int16_t ready) {
-  const TileGrid grid{stage.count, draft.grid().cols};
+void add_tiles(GatherDraft& draft, int rank, std::int32_t kernel, const std::vector<std::int32_t>& rows,
+               std::int16_t ready) {
+  const TileGrid grid{static_cast<std::int32_t>(rows.size()), draft.grid().cols};
   for (std::int32_t t = 0; t < grid.count(); ++t) {
     draft.builder.workgroup(kernel);
     const TileIndex index = grouped_tile(t, grid, draft.knobs.group_m);
-    compute_rect(draft, rank, tile_row(draft, rank, stage.first + index.row), index.col, t, ready,
-                 Scope::gpu);
+    compute_rect(draft, rank, rows[static_cast<std::size_t>(index.row)], index.col, t, ready,
+                 draft.knobs.push ? Scope::system : Scope::gpu);
   }
 }
 
@@ -76,12 +136,18 @@ Schedule build_staged_fetchers(const AllGatherGemm& problem, const Machine& mach
     kernel.resources = staged_resources(machine, problem.dtype, knobs);
     kernel.tile = draft.tile;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));
-    bool first = true;
-    for (const Stage& stage : stages_of(draft)) {
-      const std::int32_t count = first && knobs.first_fetchers > 0 ? knobs.first_fetchers : fetchers;
-      if (fetches) add_fetchers(draft, rank, id, stage, count, ready);
-      add_tiles(draft, rank, id, stage, ready);
-      first = false;
+    std::int32_t walked = 0;
+    for (const std::vector<std::int32_t>& rows : stages_of(draft, rank)) {
+      const bool first = walked == 0;
+      const std::int32_t workgroups = first && knobs.first_fetchers > 0 ? knobs.first_fetchers : fetchers;
+      const auto count = static_cast<std::int32_t>(rows.size());
+      if (fetches && knobs.push) {
+        add_senders(draft, rank, id, rows, workgroups, ready);
+      } else if (fetches) {
+        add_fetchers(draft, rank, id, walked, count, workgroups, ready);
+      }
+      add_tiles(draft, rank, id, rows, ready);
+      walked += count;
     }
     host_program(draft.builder, rank, knobs, {{id, 0}});
   }

@@ -37,7 +37,9 @@ const std::array<Spec, 6> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 23> kKnobs{{
+constexpr std::array<std::string_view, 2> kTransportNames{"pull", "push"};
+
+const std::array<Spec, 24> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -67,6 +69,13 @@ const std::array<Spec, 23> kKnobs{{
      .help = "workgroups that fetch for the first stage (default: as for the other stages)",
      .high = kMaxFetchers,
      .shown = "{} fetchers first",
+     .not_shown = 0},
+    {.name = "transport",
+     .help = "fetching workgroups load the peers' parts, or send the own part to all peers",
+     .kind = ValueKind::name,
+     .names = kTransportNames,
+     .value_if_column_missing = 0,
+     .shown = "{}",
      .not_shown = 0},
     gather_way_knob(),
     gemm_knob("group_m"),
@@ -141,9 +150,9 @@ constexpr std::array<std::string_view, 10> kPullKnobs{"tile",       "waves",   "
 constexpr std::array<std::string_view, 14> kPushKnobs{
     "tile",      "waves",     "pipeline",   "gemm_cus", "comm_cus", "k_steps", "group_m",
     "xcd_remap", "xcd_chunk", "peer_order", "lock",     "launch",   "sharing", "k_split"};
-constexpr std::array<std::string_view, 11> kStagedKnobs{"tile",       "waves",  "pipeline",       "comm_cus",
-                                                        "k_steps",    "stages", "first_fetchers", "group_m",
-                                                        "peer_order", "lock",   "launch"};
+constexpr std::array<std::string_view, 12> kStagedKnobs{
+    "tile",           "waves",   "pipeline",   "comm_cus", "k_steps", "stages",
+    "first_fetchers", "group_m", "peer_order", "lock",     "launch",  "transport"};
 
 constexpr std::array<std::string_view, 9> kCopyEngineKnobs{
     "tile", "waves", "pipeline", "gemm_cus", "group_m", "xcd_remap", "xcd_chunk", "peer_order", "chunks"};
@@ -170,8 +179,8 @@ const std::array<Pattern, 6> kPatterns{{
      .roles = Roles::in_two_kernels},
     {.name = "staged-fetchers",
      .summary =
-         "one kernel, dispatched in order: in every stage some workgroups fetch blocks, and one workgroup "
-         "per tile waits for them",
+         "one kernel, dispatched in order: in every stage some workgroups fetch or send blocks, and one "
+         "workgroup per tile waits for them",
      .knobs = kStagedKnobs,
      .build = build_checked<build_staged_fetchers>},
     {.name = "copy-engine",
@@ -264,6 +273,8 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   if (pattern.uses("first_fetchers") && !alone && !pins.given("first_fetchers")) {
     space.axes.push_back(number_axis("first_fetchers", {0, 52, 128}, 0, machine.gpu.cu_count()));
   }
+  if (pattern.uses("transport") && !alone && !pins.given("transport"))
+    space.axes.push_back(column_axis("transport", {0, 1}));
   if (pattern.uses("through") && !pins.given("through") && has_multicast(machine, problem.gpus()))
     space.axes.push_back(column_axis("through", {0, 1}));
   if (pattern.name == "push" && !pins.given("gemm_cus") && !pins.given("comm_cus")) {

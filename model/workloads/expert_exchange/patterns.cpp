@@ -10,6 +10,8 @@
 //                              p, p+C, …: add up; store
 //                    pulled:   exchange arrivals: all have begun; for own tokens: load a row where it is; add
 //                              the others where they are; store; exchange arrivals
+// By default the loads of all rows of a token are in flight together, as in ROCm/mori (WarpAccum,
+// include/mori/core/transport/p2p/device_primitives.hpp).
 #include "model/workloads/expert_exchange/patterns.hpp"
 
 #include <fmt/format.h>
@@ -95,14 +97,14 @@ void push_and_sum(Draft& draft, const DirectFlags& flags, int rank, std::int32_t
   for (int peer = 0; peer < draft.ranks(); ++peer) {
     builder.wait(flags.arrived, peer, count, Scope::system, draft.knobs.lock);
   }
-  sum_results(builder, draft.routes, draft.buffers, rank, false, p, count);
+  sum_results(builder, draft.routes, draft.buffers, rank, false, p, count, {}, draft.knobs.serves);
 }
 
 void add_direct_part(Draft& draft, const DirectFlags& flags, int rank, std::int32_t p, std::int32_t count) {
   exchange(draft, rank, p, flags.begin);
   if (!draft.dispatches()) {
     if (draft.knobs.pull) {
-      sum_results(draft.builder, draft.routes, draft.buffers, rank, true, p, count);
+      sum_results(draft.builder, draft.routes, draft.buffers, rank, true, p, count, {}, draft.knobs.serves);
     } else {
       push_and_sum(draft, flags, rank, p, count);
     }
@@ -124,6 +126,7 @@ ExpertExchange expert_exchange_of(const Problem& problem) {
 ExpertKnobs expert_knobs_of(const Values& values) {
   ExpertKnobs knobs{gemm_knobs_of(values)};
   knobs.pull = values["transport"] != 0;
+  knobs.serves = static_cast<ServesPeers>(values["peers"]);
   return knobs;
 }
 

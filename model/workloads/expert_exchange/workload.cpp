@@ -7,6 +7,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/fields.hpp"
+#include "model/parts/partial_sums.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workloads/expert_exchange/patterns.hpp"
 
@@ -35,11 +36,12 @@ const std::array<Spec, 13> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 10> kKnobs{{
+const std::array<Spec, 11> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
     collective_knob("peer_order"),
     collective_knob("lock"),
+    sum_knob("peers"),
     gemm_knob("launch"),
     form_knob(),
     call_knob(),
@@ -48,8 +50,8 @@ const std::array<Spec, 10> kKnobs{{
     collective_knob("host_barriers"),
 }};
 
-constexpr std::array<std::string_view, 5> kDirectKnobs{"comm_cus", "transport", "peer_order", "lock",
-                                                       "launch"};
+constexpr std::array<std::string_view, 6> kDirectKnobs{"comm_cus", "transport", "peer_order",
+                                                       "lock",     "peers",     "launch"};
 
 constexpr std::array<std::string_view, 1> kLibraryKnobs{"form"};
 

@@ -8,6 +8,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/attend.hpp"
 #include "model/parts/kernels.hpp"
+#include "model/parts/library_collectives.hpp"
 
 namespace tritax {
 
@@ -49,6 +50,9 @@ DecodeKnobs decode_knobs_of(const Values& values, const FlashDecode& problem) {
   knobs.lock = static_cast<LockProtocol>(values["lock"]);
   knobs.graph = static_cast<LaunchMode>(values["launch"]) == LaunchMode::graph;
   knobs.host_barriers = values["host_barriers"] != 0;
+  knobs.sync = static_cast<GatherSync>(values["sync"]);
+  knobs.flags = static_cast<DecodeFlags>(values["flags"]);
+  knobs.staged = values["staged"] != 0 && problem.gpus > 1;
   knobs.call_ns = 1e3 * static_cast<double>(values["call_us"]);
   knobs.steps = static_cast<std::int32_t>(values["steps"]);
   return knobs;
@@ -80,6 +84,8 @@ void DecodeDraft::add_buffers() {
   partials = add_partials("partials", tokens() * knobs.splits);
   local = add_partials("local", tokens());
   gathered = sends() ? add_partials("gathered", tokens() * ranks()) : local;
+  sent = local;
+  merged = gathered;
   builder.result(o_);
   builder.input(builder.whole(q_), InputValues::same);
   builder.input(builder.whole(k_));
@@ -102,7 +108,29 @@ void DecodeDraft::expect_results() {
 }
 
 void DecodeDraft::begin_step(bool opens) {
-  opened_ = opens && sends() ? builder.flags("opened", 1) : std::int16_t{-1};
+  const bool met = knobs.host_barriers && !begun_;
+  begun_ = true;
+  opened_ = opens && sends() && !met ? builder.flags("opened", 1) : std::int16_t{-1};
+}
+
+void DecodeDraft::stage() {
+  const std::int32_t width = static_cast<std::int32_t>(problem.depth) + 1;
+  const auto add = [&](const char* name, std::int32_t rows) {
+    return builder.buffer({name, DType::fp32, rows, width, 1, width});
+  };
+  sent = add("symmetric", tokens());
+  merged = add("copied_out", tokens() * ranks());
+}
+
+std::int32_t DecodeDraft::add_copy_in(int rank) {
+  const std::vector<Rect> whole{shard(0)};
+  return add_block_copy(builder, machine, {rank, local, sent, whole, whole, true});
+}
+
+std::int32_t DecodeDraft::add_copy_out(int rank) {
+  std::vector<Rect> shards;
+  for (int source = 0; source < ranks(); ++source) shards.push_back(shard(source));
+  return add_block_copy(builder, machine, {rank, gathered, merged, shards, shards, true});
 }
 
 void DecodeDraft::await_opened() {

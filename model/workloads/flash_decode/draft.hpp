@@ -15,7 +15,8 @@
 //
 // Several steps run one after the other, with their own flags and without a barrier in between. SPLIT of
 // every GPU *opens* the GPU's buffer to its peers, and peers wait for that before they store. So no GPU
-// writes where a peer may still read the data of the step before.
+// writes where a peer may still read the data of the step before. The first step behind a barrier of hosts
+// needs no opening.
 #pragma once
 
 #include <cstdint>
@@ -40,12 +41,24 @@ struct FlashDecode {
 };
 FlashDecode flash_decode_of(const Problem& problem);
 
+// What separates the own all-gather of `unfused` from the kernels before and behind it.
+enum class GatherSync : std::uint8_t { flags, hosts };
+
+// What the waiting workgroup of a head of `fully-fused` waits for.
+enum class DecodeFlags : std::uint8_t {
+  per_head,    // the flag of its own head, for every source
+  per_source,  // one counter for every source, to which all heads of the source add
+};
+
 struct DecodeKnobs {
   std::int32_t splits = 32;
   MatmulTile tile;  // of SPLIT: queries × keys of a block × columns of a head
   LockProtocol lock = LockProtocol::load_store;
   bool graph = false;
   bool host_barriers = false;
+  GatherSync sync = GatherSync::flags;
+  DecodeFlags flags = DecodeFlags::per_head;
+  bool staged = false;
   double call_ns = 0;  // host time of a launch beyond the machine's
   std::int32_t steps = 1;
 };
@@ -92,8 +105,14 @@ class DecodeDraft {
   // A workgroup of a later kernel of the stream waits until all peers have begun the step. Adds nothing where
   // hosts separate steps.
   void await_opened();
-  // Adds the flags of a step; call it before adding the step's kernels.
+  // Adds the flags of a step; call it before adding the step's kernels. `opens`: unless a barrier of hosts
+  // does the same.
   void begin_step(bool opens);
+  // From now on a framework's kernels copy the own partials to a symmetric buffer, from which PUSH sends, and
+  // what has arrived to an own tensor, from which MERGE reads.
+  void stage();
+  std::int32_t add_copy_in(int rank);
+  std::int32_t add_copy_out(int rank);
 
   // Host program of a step.
   void launch(int rank, std::int32_t kernel, bool collective = false);
@@ -107,6 +126,8 @@ class DecodeDraft {
   std::int16_t partials = -1;  // of all splits
   std::int16_t local = -1;     // of this GPU
   std::int16_t gathered = -1;  // of all GPUs; with one GPU `local`
+  std::int16_t sent = -1;      // what PUSH sends: `local`, or a symmetric copy of it
+  std::int16_t merged = -1;    // what MERGE reads: `gathered`, or a copy of it
 
  private:
   void add_buffers();
@@ -115,6 +136,7 @@ class DecodeDraft {
 
   std::int16_t q_ = -1, k_ = -1, v_ = -1, o_ = -1;
   std::int16_t opened_ = -1;
+  bool begun_ = false;  // a step
 };
 
 template <typename End>
@@ -138,7 +160,7 @@ std::int32_t DecodeDraft::add_merge(int rank, std::string_view name, Begin begin
     builder.workgroup(kernel);
     for (int source = 0; source < ranks(); ++source) {
       begin(source, of);
-      builder.combine(gathered, partial(source, of), rank);
+      builder.combine(merged, partial(source, of), rank);
     }
     builder.store(o_, {of, 0, 1, depth}, rank);
   }
@@ -150,7 +172,7 @@ std::int32_t DecodeDraft::add_push(int rank, End end) {
   const std::int32_t kernel = add_small_kernel(rank, "push");
   for (int to = 0; to < ranks(); ++to) {
     builder.workgroup(kernel);
-    builder.copy(gathered, shard(rank), to, local, 0, 0, rank);
+    builder.copy(gathered, shard(rank), to, sent, 0, 0, rank);
     end(to);
   }
   return kernel;

@@ -1,6 +1,8 @@
 // The patterns of flash decode: the exchange of every GPU's partials (ROCm/iris examples/13_flash_decode and
-// the branches before it). r own rank, W ranks, b sequence, h head.
+// ryanswann-amd/iris @7fea2005 examples/10_flash_decode before it). r own rank, W ranks, b sequence, h head.
 #include "model/workloads/flash_decode/patterns.hpp"
+
+#include <utility>
 
 #include "model/parts/kernels.hpp"
 #include "model/parts/library_gather.hpp"
@@ -70,27 +72,37 @@ Schedule build_decode_library(const FlashDecode& problem, const Machine& machine
   return end_run(draft);
 }
 
-//   stream 0: SPLIT, COMBINE; host barrier;
-//             PUSH, W workgroups: d copies the shard to rank d; arrived += 1 there; wait arrived = W
-//             host barrier; MERGE
+//   stream 0: SPLIT, COMBINE, PUSH, MERGE
+//   PUSH, W workgroups: d copies the shard to rank d; arrived += 1 there; wait arrived = W
+// With sync = hosts, barriers of the hosts surround PUSH. Staged: a framework's copies surround it.
 Schedule build_decode_unfused(const FlashDecode& problem, const Machine& machine, const DecodeKnobs& knobs) {
   DecodeDraft draft("unfused", problem, machine, knobs);
+  const bool meets = knobs.sync == GatherSync::hosts;
+  if (knobs.staged) draft.stage();
   begin_run(draft);
   for (std::int32_t step = 0; step < knobs.steps; ++step) {
-    draft.begin_step(false);  // host barriers separate steps
+    draft.begin_step(!meets);
     const std::int16_t arrived = draft.sends() ? draft.builder.flags("arrived", 1) : std::int16_t{-1};
     for (int rank = 0; rank < draft.ranks(); ++rank) {
-      draft.launch(rank, draft.add_split(rank));
-      draft.launch(rank, add_local_combine(draft, rank));
+      std::vector<std::int32_t> kernels{draft.add_split(rank), add_local_combine(draft, rank)};
       if (draft.sends()) {
-        draft.synchronize_all(rank);
-        draft.launch(rank, draft.add_push(rank, [&](int to) {
+        if (knobs.staged) kernels.push_back(draft.add_copy_in(rank));
+        if (meets) {
+          draft.finish_step(rank, std::exchange(kernels, {}));
+          draft.synchronize_all(rank);
+        }
+        kernels.push_back(draft.add_push(rank, [&](int to) {
           draft.builder.signal(arrived, 0, 1, to, Scope::system, knobs.lock);
           draft.builder.wait(arrived, 0, draft.ranks(), Scope::system, knobs.lock);
         }));
-        draft.synchronize_all(rank);
+        if (meets) {
+          draft.finish_step(rank, std::exchange(kernels, {}));
+          draft.synchronize_all(rank);
+        }
+        if (knobs.staged) kernels.push_back(draft.add_copy_out(rank));
       }
-      draft.launch(rank, add_plain_merge(draft, rank));
+      kernels.push_back(add_plain_merge(draft, rank));
+      draft.finish_step(rank, kernels);
     }
   }
   return end_run(draft);
@@ -124,14 +136,18 @@ Schedule build_decode_fused_wait(const FlashDecode& problem, const Machine& mach
 //   stream 0: SPLIT,
 //             COMBINE AND PUSH (b, h): combine; for d = 0 … W-1: store -> rank d; arrived[r, b, h] = 1 there
 //             WAIT AND MERGE (b, h):   for s = 0 … W-1: wait arrived[s, b, h]; combine partial of s; store
+// With one counter per source, a workgroup adds 1 to arrived[r], and waits for as many as there are heads.
 Schedule build_decode_fully_fused(const FlashDecode& problem, const Machine& machine,
                                   const DecodeKnobs& knobs) {
   DecodeDraft draft("fully-fused", problem, machine, knobs);
+  const bool counts = knobs.flags == DecodeFlags::per_source;
+  const std::int32_t of_source = counts ? 1 : draft.tokens();
+  const auto flag = [&](int source, std::int32_t of) { return source * of_source + (counts ? 0 : of); };
   begin_run(draft);
   for (std::int32_t step = 0; step < knobs.steps; ++step) {
     draft.begin_step(true);
     const std::int16_t arrived =
-        draft.sends() ? draft.builder.flags("arrived", draft.ranks() * draft.tokens()) : std::int16_t{-1};
+        draft.sends() ? draft.builder.flags("arrived", draft.ranks() * of_source) : std::int16_t{-1};
     for (int rank = 0; rank < draft.ranks(); ++rank) {
       const std::int32_t split = draft.add_split(rank);
       const std::int32_t push = draft.add_combine(rank, "combine_and_push", [&](std::int32_t of) {
@@ -139,12 +155,12 @@ Schedule build_decode_fully_fused(const FlashDecode& problem, const Machine& mac
         for (int to = 0; to < draft.ranks(); ++to) {
           draft.builder.store(draft.gathered, draft.partial(rank, of), to);
           if (!draft.sends()) continue;
-          draft.builder.signal(arrived, rank * draft.tokens() + of, 1, to, Scope::system, knobs.lock);
+          draft.builder.signal(arrived, flag(rank, of), 1, to, Scope::system, knobs.lock);
         }
       });
       const std::int32_t merge = draft.add_merge(rank, "wait_and_merge", [&](int source, std::int32_t of) {
         if (!draft.sends()) return;
-        draft.builder.wait(arrived, source * draft.tokens() + of, 1, Scope::system, knobs.lock);
+        draft.builder.wait(arrived, flag(source, of), counts ? draft.tokens() : 1, Scope::system, knobs.lock);
       });
       draft.finish_step(rank, {split, push, merge});
     }

@@ -43,7 +43,10 @@ const std::array<Spec, 7> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 12> kKnobs{{
+constexpr std::array<std::string_view, 2> kSyncNames{"flags", "hosts"};
+constexpr std::array<std::string_view, 2> kFlagNames{"per-head", "per-source"};
+
+const std::array<Spec, 15> kKnobs{{
     {.name = "splits",
      .help = "parts of a GPU's keys, one workgroup each",
      .high = kMaxSplits,
@@ -78,12 +81,35 @@ const std::array<Spec, 12> kKnobs{{
     kernels_knob(),
     processes_knob(),
     gemm_knob("host_barriers"),
+    {.name = "sync",
+     .help = "what separates the own all-gather from the kernels around it: its flags, or hosts that meet",
+     .kind = ValueKind::name,
+     .names = kSyncNames,
+     .value_if_column_missing = 1,
+     .shown = "{} around the push",
+     .not_shown = 0},
+    {.name = "staged",
+     .help = "a framework copies the partials to a symmetric buffer before the push, and out of it behind",
+     .kind = ValueKind::boolean,
+     .value_if_column_missing = 0,
+     .shown = "staged",
+     .not_shown = 0},
+    {.name = "flags",
+     .help = "a flag for every head, or a counter for every source to which all its heads add",
+     .kind = ValueKind::name,
+     .names = kFlagNames,
+     .value_if_column_missing = 0,
+     .shown = "flags {}",
+     .not_shown = 0},
 }};
 
 using Names = std::string_view;
-constexpr std::array<Names, 7> kHostKnobs{"splits", "block", "waves", "pipeline", "lock", "call_us", "steps"};
+constexpr std::array<Names, 10> kUnfusedKnobs{"splits", "block",   "waves", "pipeline", "lock",
+                                              "launch", "call_us", "steps", "sync",     "staged"};
 constexpr std::array<Names, 8> kStreamKnobs{"splits", "block",  "waves",   "pipeline",
                                             "lock",   "launch", "call_us", "steps"};
+constexpr std::array<Names, 9> kFusedKnobs{"splits", "block",   "waves", "pipeline", "lock",
+                                           "launch", "call_us", "steps", "flags"};
 constexpr std::array<Names, 7> kLibraryKnobs{"splits", "block",   "waves", "pipeline",
                                              "form",   "call_us", "steps"};
 
@@ -102,8 +128,8 @@ const std::array<Pattern, 4> kPatterns{{
      .build = build_checked<build_decode_library>,
      .calls_itself = true},
     {.name = "unfused",
-     .summary = "the same with an own all-gather between host barriers",
-     .knobs = kHostKnobs,
+     .summary = "the same with an own all-gather that waits for all peers",
+     .knobs = kUnfusedKnobs,
      .build = build_checked<build_decode_unfused>,
      .calls_itself = true},
     {.name = "fused-wait",
@@ -112,8 +138,8 @@ const std::array<Pattern, 4> kPatterns{{
      .build = build_checked<build_decode_fused_wait>,
      .calls_itself = true},
     {.name = "fully-fused",
-     .summary = "three launches: the combine pushes every head to all GPUs, with one flag per head",
-     .knobs = kStreamKnobs,
+     .summary = "three launches: the combine pushes every head to all GPUs, and the merge waits",
+     .knobs = kFusedKnobs,
      .build = build_checked<build_decode_fully_fused>,
      .calls_itself = true},
 }};
