@@ -128,13 +128,17 @@ void finish_norm_row(SumDraft& draft, const NormRows& norm, int rank, std::int32
   builder.store(norm.normed, row_of(draft, row), rank);
 }
 
-std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank) {
+std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank, KernelProfile profile) {
   Kernel kernel;
   kernel.name = "residual_rms_norm";
   kernel.rank = rank;
-  kernel.profile = KernelProfile::vendor;
+  kernel.profile = profile;
   kernel.resources = copy_resources();
-  kernel.library.routine = LibraryRoutine::plain;
+  if (profile == KernelProfile::vendor) {
+    kernel.library.routine = LibraryRoutine::plain;
+  } else {
+    kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads, draft.problem.n);
+  }
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   for (std::int32_t row = 0; row < draft.problem.m; ++row) {
     draft.builder.workgroup(id);

@@ -52,8 +52,10 @@ void add_up_norm_row(SumDraft& draft, const NormRows& norm, std::int16_t slots, 
 // Adds the end of a row: the sum with the residual is in the accumulator.
 void finish_norm_row(SumDraft& draft, const NormRows& norm, int rank, std::int32_t row);
 
-// Adds a kernel of a vendor's framework that normalises C, which holds the sums; returns its number.
-std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank);
+// Adds a kernel that adds the residual to C, which holds the sums, and normalises it; a workgroup per row, of
+// a vendor's framework or of the same hand as the others. Returns its number.
+std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank,
+                             KernelProfile profile = KernelProfile::vendor);
 
 // The fused all-reduce of partial sums that exist already. add_one_shot_rows() adds buffers and flags, once,
 // before any kernel; add_one_shot_kernel() adds the kernel of one rank and returns its number.

@@ -66,7 +66,7 @@ void add_bulk_synchronous(SumDraft& draft) {
   }
 }
 
-void add_direct(SumDraft& draft) {
+void add_direct(SumDraft& draft, const std::function<std::int32_t(int rank)>& behind) {
   const bool pushed = draft.knobs.transport == Transport::push;
   const std::vector<SumTile> items = cut_tiles(draft);
   const std::int32_t workgroups = all_cus(draft.machine.gpu, draft.knobs.comm_cus);
@@ -80,12 +80,15 @@ void add_direct(SumDraft& draft) {
   } else if (draft.opens()) {
     ready = draft.builder.flags("ready", workgroups * draft.ranks());
   }
-  if (draft.opens() && (draft.everywhere || !pushed)) add_done(draft, workgroups);
+  // A kernel behind reads what peers have stored, which no host says.
+  if ((draft.opens() && (draft.everywhere || !pushed)) || behind) add_done(draft, workgroups);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     const std::vector<const SumTile*> order = walk_of(draft, rank, items);
     const std::int32_t kernel = pushed ? adding_kernel(draft, rank, workgroups, order, flags)
                                        : pulling_kernel(draft, rank, workgroups, order, ready);
-    host_program(draft.builder, rank, draft.knobs, staged_launches(draft, rank, kernel));
+    Graph launches = staged_launches(draft, rank, kernel);
+    if (behind) launches.push_back({behind(rank), 0});
+    host_program(draft.builder, rank, draft.knobs, launches);
   }
 }
 

@@ -5,6 +5,8 @@
 // With one rank, each of them is only its GEMM kernel.
 #pragma once
 
+#include <functional>
+
 #include "model/parts/partial_sums.hpp"
 
 namespace tritax {
@@ -20,8 +22,9 @@ void add_bulk_synchronous(SumDraft& draft);
 
 // The ADD kernel alone, on summands that exist already (PartialSums without a product). With push, a rank
 // opens its slots at its start. With pull, counterparts exchange arrivals at the start (all have their
-// summands) and at the end (all have been read).
-void add_direct(SumDraft& draft);
+// summands) and at the end (all have been read). `behind`: adds a kernel of a rank that follows in the same
+// stream, and returns its number.
+void add_direct(SumDraft& draft, const std::function<std::int32_t(int rank)>& behind = {});
 
 // The same kernels on two streams; locks[t] within the GPU, one arrival per pushed item or per pulled tile.
 void add_producer_consumer(SumDraft& draft);

@@ -54,6 +54,7 @@ Values some_knobs(const Machine& machine) {
   knobs.give("stages", between(1, 5));
   knobs.give("chunks", between(1, 5));
   if (coin()) knobs.give("first_fetchers", between(1, 5));
+  knobs.give("transport", between(0, 1));
   knobs.give("group_m", between(1, 4));
   knobs.give("xcd_remap", coin());
   if (knobs["xcd_remap"] != 0 && coin()) knobs.give("xcd_chunk", between(1, 40));
@@ -152,6 +153,35 @@ TEST(AllGatherGemm, EveryRankReceivesWhatItLacksOnce) {
       ASSERT_EQ(bytes.size(), 4U);
       for (const auto& [rank, received] : bytes) EXPECT_EQ(received, 256 * 256 * 2 * 3 / 4);
     }
+  }
+}
+
+// Workgroups that fetch may send instead: as many bytes, and a flag at every peer per block.
+TEST(AllGatherGemm, StagedFetchersSendTheOwnPartInsteadOfLoadingThePeers) {
+  const Machine machine = find_machine("mi300x-8");
+  for (const Sharding sharding : {Sharding::rows, Sharding::k}) {
+    const Problem asked = problem(256, 64, 256, DType::fp16, sharding, 4);
+    Values knobs = small_tiles();
+    knobs.give("transport", 1);
+    const Schedule schedule = built("staged-fetchers", asked, machine, knobs);
+    for (const Op& op : schedule.ops) {
+      if (op.kind == OpKind::signal) {
+        EXPECT_EQ(op.scope, Scope::system);
+      }
+    }
+    for (const Kernel& kernel : schedule.kernels) {
+      for (const Workgroup& workgroup : kernel.workgroups) {
+        for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
+          const Op& op = schedule.ops[workgroup.first_op + i];
+          if (op.kind == OpKind::copy) {
+            EXPECT_EQ(op.src_rank, kernel.rank);
+          }
+        }
+      }
+    }
+    const auto bytes = received_bytes(schedule);
+    ASSERT_EQ(bytes.size(), 4U);
+    for (const auto& [rank, received] : bytes) EXPECT_EQ(received, 256 * 256 * 2 * 3 / 4);
   }
 }
 

@@ -12,6 +12,7 @@
 #include "model/core/error.hpp"
 #include "model/parts/partial_sums.hpp"
 #include "model/schedule/builder.hpp"
+#include "model/workload/launching.hpp"
 #include "model/workloads/all_reduce_norm/workload.hpp"
 #include "model/workloads/gemm_all_reduce_norm/workload.hpp"
 #include "sim/functional_reference.hpp"
@@ -180,7 +181,7 @@ TEST_P(EveryNorm, SendsAllToAllInOneShot) {
   const Machine machine = norm_machine();
   const Problem asked = norm_problem(workload(), 48, 64, DType::bf16, 4);
   for (const Pattern& pattern : workload().patterns) {
-    if (pattern.vendor) continue;
+    if (pattern.vendor || pattern.name == "two-shot") continue;
     for (const int transport : {0, 1}) {
       const auto bytes =
           sums::sent_bytes(sums::built(pattern, asked, machine, norm_knobs(workload(), pattern, transport)));
@@ -196,6 +197,35 @@ INSTANTIATE_TEST_SUITE_P(All, EveryNorm, testing::Values(&all_reduce_norm(), &ge
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
+
+// In two shots it sends the part of each peer's block, or the peer loads it, and the sums of its own block to
+// all.
+TEST(AllReduceNorm, SendsBlocksAndSumsInTwoShots) {
+  const Machine machine = norm_machine();
+  const Problem asked = norm_problem(all_reduce_norm(), 48, 64, DType::bf16, 4);
+  const Pattern& pattern = find_pattern(all_reduce_norm(), "two-shot", "test");
+  for (const int transport : {0, 1}) {
+    const Values knobs = norm_knobs(all_reduce_norm(), pattern, transport);
+    const auto bytes = sums::sent_bytes(sums::built(pattern, asked, machine, knobs));
+    ASSERT_EQ(bytes.size(), 4U);
+    for (const auto& [rank, sent] : bytes) EXPECT_EQ(sent, 2 * 12.0 * 64 * 2 * 3) << rank;
+  }
+}
+
+// Few rows are faster in one shot, many in two: by then the bytes on the links cost more than a launch.
+TEST(AllReduceNorm, TwoShotsAreForManyRows) {
+  const Machine machine = find_machine("mi355x-8");
+  const auto time_ns = [&](std::string_view pattern, std::int64_t rows) {
+    const Problem asked = norm_problem(all_reduce_norm(), rows, 7168, DType::bf16, 8);
+    const Pattern& found = find_pattern(all_reduce_norm(), pattern, "test");
+    Values knobs(all_reduce_norm().knobs);
+    knobs.give("transport", static_cast<std::int64_t>(Transport::push));
+    knobs.give("launch", static_cast<std::int64_t>(LaunchMode::graph));
+    return simulate(sums::built(found, asked, machine, knobs), machine).makespan_ns;
+  };
+  EXPECT_LT(time_ns("one-shot", 2), time_ns("two-shot", 2));
+  EXPECT_LT(time_ns("two-shot", 256), time_ns("one-shot", 256));
+}
 
 // Two launches and a reading of C less.
 TEST(AllReduceNorm, IsFasterInOneKernelForFewRows) {

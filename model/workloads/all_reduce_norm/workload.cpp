@@ -2,6 +2,9 @@
 //
 //   library   the vendor's all-reduce, then a kernel that adds the residual and normalises
 //   one-shot  one kernel: every GPU adds up its rows from slots or from its peers, and normalises them
+//   two-shot  the two-shot all-reduce, where owners add up and store to all, then a kernel that adds the
+//             residual and normalises (ROCm/aiter custom_all_reduce.cuh: reduce_scatter_cross_device_store,
+//             local_device_load_rmsnorm)
 #include "model/workloads/all_reduce_norm/workload.hpp"
 
 #include <array>
@@ -9,7 +12,9 @@
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/parts/norm_rows.hpp"
+#include "model/parts/sum_patterns.hpp"
 #include "model/workload/kernel_class.hpp"
+#include "model/workload/launching.hpp"
 
 namespace tritax {
 
@@ -18,12 +23,20 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix: tokens", "columns: the hidden size", 1);
 
-const std::array<Spec, 11> kKnobs{{
+Spec launch_knob() {
+  Spec spec = gemm_knob("launch");
+  spec.value_if_column_missing = static_cast<std::int64_t>(LaunchMode::stream);
+  return spec;
+}
+
+const std::array<Spec, 13> kKnobs{{
+    collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     sum_knob("transport"),
     collective_knob("peer_order"),
     collective_knob("peers"),
     collective_knob("lock"),
+    launch_knob(),
     form_knob(CallForm::custom_graph),
     engine_knob(),
     call_knob(),
@@ -42,8 +55,10 @@ SumDraft draft_of_norm(std::string_view pattern, const Problem& problem, const M
       collective, machine, knobs,
       collective.bytes() + norm_bytes(collective.rows, collective.cols, collective.dtype) + slots_bytes);
   check_norm_rows(collective.rows, collective.gpus, "rows");
-  knobs.comm_tile_m = 1;
-  knobs.comm_tile_n = static_cast<std::int32_t>(collective.cols);
+  if (pattern != "two-shot") {
+    knobs.comm_tile_m = 1;
+    knobs.comm_tile_n = static_cast<std::int32_t>(collective.cols);
+  }
   return {pattern, array_of(collective), machine, knobs, true, product_dtype(collective.dtype)};
 }
 
@@ -70,9 +85,23 @@ Schedule build_one_shot(const Problem& problem, const Machine& machine, const Va
   return draft.builder.finish();
 }
 
-constexpr std::array<std::string_view, 5> kShotKnobs{"comm_cus", "transport", "peer_order", "peers", "lock"};
+// The slots of a GPU are those of its block, one per rank, with push.
+Schedule build_two_shot(const Problem& problem, const Machine& machine, const Values& values) {
+  const Rect widest = block_of(array_of(collective_of(problem)), 0);
+  const bool pushes = static_cast<Transport>(values["transport"]) == Transport::push;
+  const double slots = pushes ? static_cast<double>(problem.gpus()) * widest.rows * widest.cols : 0;
+  SumDraft draft = draft_of_norm("two-shot", problem, machine, values, slots);
+  const NormRows norm = add_norm(draft);
+  add_direct(draft, [&](int rank) { return add_norm_kernel(draft, norm, rank, KernelProfile::interpreter); });
+  return draft.builder.finish();
+}
 
-const std::array<Pattern, 2> kPatterns{{
+constexpr std::array<std::string_view, 6> kOneShotKnobs{"comm_cus", "transport", "peer_order",
+                                                        "peers",    "lock",      "launch"};
+constexpr std::array<std::string_view, 7> kTwoShotKnobs{"comm_tile", "comm_cus", "transport", "peer_order",
+                                                        "peers",     "lock",     "launch"};
+
+const std::array<Pattern, 3> kPatterns{{
     {.name = "library",
      .summary = "the vendor's all-reduce, then a kernel that adds the residual and normalises the rows",
      .build = build_library,
@@ -80,8 +109,14 @@ const std::array<Pattern, 2> kPatterns{{
     {.name = "one-shot",
      .summary =
          "one kernel; every GPU adds up all rows itself, from slots or from its peers, and normalises them",
-     .knobs = kShotKnobs,
+     .knobs = kOneShotKnobs,
      .build = build_one_shot},
+    {.name = "two-shot",
+     .summary =
+         "owners of blocks add them up and store the sums to all GPUs; a second kernel adds the residual and "
+         "normalises the rows",
+     .knobs = kTwoShotKnobs,
+     .build = build_two_shot},
 }};
 
 void complete(Problem& problem, const FieldPlace& place) {
