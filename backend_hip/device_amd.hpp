@@ -169,6 +169,13 @@ __device__ inline void store_16(void* address, uint4 value) {
   __builtin_nontemporal_store(raw, static_cast<RawVec16*>(address));
 }
 
+// No switch between these GPUs adds up or stores to all: the executor refuses to make a multicast address.
+template <DType dtype>
+__device__ inline uint4 load_sum_16(const void*) {
+  __builtin_trap();
+}
+__device__ inline void store_to_all_16(void*, uint4) { __builtin_trap(); }
+
 // The hardware's functions, exact up to some units in the last place; 2^-infinity is 0.
 __device__ inline float power_of_two(float exponent) { return __builtin_amdgcn_exp2f(exponent); }
 __device__ inline float log_of_two(float value) { return __builtin_amdgcn_logf(value); }

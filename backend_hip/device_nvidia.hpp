@@ -193,6 +193,40 @@ __device__ inline void store_16(void* address, uint4 value) {
                : "memory");
 }
 
+// 16 bytes at a multicast address (PTX ISA, "multimem"): the sums over all GPUs, added in fp32, or a store to
+// all GPUs.
+template <DType dtype>
+__device__ inline uint4 load_sum_16(const void* address) {
+  uint4 value{};
+  if constexpr (dtype == DType::bf16) {
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.bf16x2 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(address)
+                 : "memory");
+  } else if constexpr (dtype == DType::fp16) {
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.f16x2 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(address)
+                 : "memory");
+  } else {
+    static_assert(dtype == DType::fp32);
+    float sums[4];
+    asm volatile("multimem.ld_reduce.relaxed.sys.global.add.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
+                 : "l"(address)
+                 : "memory");
+    value = {__float_as_uint(sums[0]), __float_as_uint(sums[1]), __float_as_uint(sums[2]),
+             __float_as_uint(sums[3])};
+  }
+  return value;
+}
+__device__ inline void store_to_all_16(void* address, uint4 value) {
+  asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address),
+               "f"(__uint_as_float(value.x)), "f"(__uint_as_float(value.y)), "f"(__uint_as_float(value.z)),
+               "f"(__uint_as_float(value.w))
+               : "memory");
+}
+
 // The hardware's functions, exact up to some units in the last place; 2^-infinity is 0.
 __device__ inline float power_of_two(float exponent) {
   float value;

@@ -71,7 +71,7 @@ struct alignas(128) DeviceOp {
   std::uint64_t offsets = 0;  // sparse_product: offsets of the first row, in the structure
   std::uint64_t columns = 0;  // sparse_product: columns from nonzero 0 on, in the structure
   std::int32_t together = 0;  // first of a group: the operations of the group behind it, which it carries out
-  std::int32_t reserved = 0;
+  std::int32_t multimem = 0;  // first of a group that the switch carries out, at a multicast address
 };
 static_assert(sizeof(DeviceOp) == 128);
 

@@ -1,6 +1,7 @@
 // Implementation details of the executor; included by executor*.cpp only.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include "backend_hip/executor.hpp"
 #include "backend_hip/gpu_memory.hpp"
 #include "backend_hip/kernels.hpp"
+#include "backend_hip/multicast.hpp"
 
 namespace tritax::gpu {
 
@@ -109,6 +111,10 @@ class Executor::Impl {
   void throw_failure() const;
   void read_spans(int r, RunTimes& times);
 
+  // Whether any operation of the schedule has this flag.
+  bool has_op(bool Op::*flag) const {
+    return std::any_of(schedule_.ops.begin(), schedule_.ops.end(), [flag](const Op& op) { return op.*flag; });
+  }
   std::size_t spans_bytes() const {
     return schedule_.kernels.size() * sizeof(KernelSpan) + sizeof(std::uint64_t);
   }
@@ -122,7 +128,8 @@ class Executor::Impl {
   std::vector<TileKernel> kernels_;
   DeviceTraits traits_;
   HeapLayout heap_;
-  std::uint64_t seed_ = 0;  // of the inputs
+  MulticastHeaps multicast_;  // where operations are of the switch, and every rank has a GPU of its own
+  std::uint64_t seed_ = 0;    // of the inputs
   std::vector<Rank> ranks_;
   MappedHost<FailureBoard> board_;
   HostBarrier barrier_;

@@ -76,9 +76,12 @@ Executor::Impl::Impl(const Schedule& schedule, const ExecutorOptions& options)
   ranks_.resize(static_cast<std::size_t>(schedule_.ranks));
   enable_peers();
   std::vector<std::uint64_t> bases;
+  const std::size_t heap_bytes = std::max<std::size_t>(heap_.bytes, 1024);
+  if (has_op(&Op::multimem) && !options_.share_gpus) multicast_ = MulticastHeaps(schedule_.ranks, heap_bytes);
   for (int r = 0; r < schedule_.ranks; ++r) {
     ranks_[static_cast<std::size_t>(r)].heap =
-        DeviceMemory(device_of(r), std::max<std::size_t>(heap_.bytes, 1024));
+        multicast_.address() != 0 ? DeviceMemory(device_of(r), multicast_.heap(r), heap_bytes)
+                                  : DeviceMemory(device_of(r), heap_bytes);
     bases.push_back(reinterpret_cast<std::uint64_t>(ranks_[static_cast<std::size_t>(r)].heap.get()));
   }
   for (int r = 0; r < schedule_.ranks; ++r) prepare_rank(r, bases, properties);
@@ -102,16 +105,11 @@ void Executor::Impl::require_gpus() const {
     throw UserError(fmt::format("schedule '{}' needs {} GPUs; this machine has {}", schedule_.name,
                                 schedule_.ranks, count));
   }
-  const bool in_switch =
-      std::any_of(schedule_.ops.begin(), schedule_.ops.end(), [](const Op& op) { return op.multimem; });
-  const bool posts =
-      std::any_of(schedule_.ops.begin(), schedule_.ops.end(), [](const Op& op) { return op.by_engine; });
-  if ((in_switch || posts) && !options_.share_gpus) {
-    throw UserError(
-        fmt::format("schedule '{}': operations are {}, which this program carries out by the workgroup "
-                    "itself; the result can be "
-                    "checked (--check --share-gpus), the times would mean nothing",
-                    schedule_.name, in_switch ? "multimem" : "by_engine"));
+  if (has_op(&Op::by_engine) && !options_.share_gpus) {
+    throw UserError(fmt::format(
+        "schedule '{}': copies are by_engine, which this program carries out by the workgroup itself; the "
+        "result can be checked (--check --share-gpus), the times would mean nothing",
+        schedule_.name));
   }
   if (schedule_.ranks > kMaxRanks) {
     throw UserError(fmt::format("schedule '{}' has {} ranks; at most {} are possible", schedule_.name,
@@ -140,7 +138,7 @@ void Executor::Impl::enable_peers() const {
 void Executor::Impl::prepare_rank(int r, const std::vector<std::uint64_t>& bases,
                                   const hipDeviceProp_t& properties) {
   Rank& rank = ranks_[static_cast<std::size_t>(r)];
-  const RankProgram program = lower(schedule_, heap_, traits_, r, bases);
+  const RankProgram program = lower(schedule_, heap_, traits_, r, bases, multicast_.address());
   TRITAX_GPU_CHECK(hipSetDevice(device_of(r)));
   std::vector<TensorMap> maps;
   for (const TensorMapSpec& spec : program.tensor_maps) maps.push_back(encode_tensor_map(spec));

@@ -92,6 +92,12 @@ inline cudaError_t hipGraphInstantiateWithFlags(cudaGraphExec_t* executable, cud
 
 namespace tritax::gpu {
 
+#if defined(TRITAX_GPU_NVIDIA)
+// A function of the driver as of a version of CUDA, asked from the runtime, so that nothing links against the
+// driver library. Throws UserError where the driver is older.
+void* driver_function(const char* name, unsigned int since);
+#endif
+
 // Throws GpuRuntimeError with the call, the place and the runtime's message when `error` is not success.
 void check_gpu(hipError_t error, const char* call, const char* file, int line);
 

@@ -12,6 +12,19 @@ void check_gpu(hipError_t error, const char* call, const char* file, int line) {
       fmt::format("GPU runtime: {} ({} at {}:{})", hipGetErrorString(error), call, file, line));
 }
 
+#if defined(TRITAX_GPU_NVIDIA)
+void* driver_function(const char* name, unsigned int since) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found{};
+  TRITAX_GPU_CHECK(cudaGetDriverEntryPointByVersion(name, &function, since, cudaEnableDefault, &found));
+  if (found != cudaDriverEntryPointSuccess || function == nullptr) {
+    throw UserError(fmt::format("the CUDA driver is too old: it lacks {} (CUDA {}.{} or newer is needed)",
+                                name, since / 1000, since % 1000 / 10));
+  }
+  return function;
+}
+#endif
+
 DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device), bytes_(bytes) {
   TRITAX_GPU_CHECK(hipSetDevice(device));
   std::size_t free_bytes = 0;
@@ -32,7 +45,7 @@ DeviceMemory::DeviceMemory(int device, std::size_t bytes) : device_(device), byt
 }
 
 DeviceMemory::~DeviceMemory() {
-  if (data_ == nullptr) return;
+  if (data_ == nullptr || !owned_) return;
   static_cast<void>(hipSetDevice(device_));
   static_cast<void>(hipFree(data_));
 }

@@ -13,10 +13,17 @@ class DeviceMemory {
  public:
   DeviceMemory() = default;
   DeviceMemory(int device, std::size_t bytes);  // throws UserError when there is not enough
+  // Memory that another object owns.
+  DeviceMemory(int device, void* data, std::size_t bytes)
+      : device_(device), data_(data), bytes_(bytes), owned_(false) {}
   DeviceMemory(DeviceMemory&& other) noexcept
-      : device_(other.device_), data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+      : device_(other.device_),
+        data_(std::exchange(other.data_, nullptr)),
+        bytes_(other.bytes_),
+        owned_(other.owned_) {}
   DeviceMemory& operator=(DeviceMemory&& other) noexcept {
     std::swap(device_, other.device_);
+    std::swap(owned_, other.owned_);
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
     return *this;
@@ -34,6 +41,7 @@ class DeviceMemory {
   int device_ = 0;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
+  bool owned_ = true;
 };
 
 // A copy of host records on a device.

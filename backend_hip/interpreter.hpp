@@ -14,6 +14,7 @@
 //   attend, combine, rms_norm, sparse_product, search   optional; lowering gives such operations only to
 //                         engines that have them
 //   accumulate_together   optional: loads of a group; other engines run groups one operation after the other
+//   through_switch        optional: a group that the switch carries out; lowering gives it to no other engine
 //
 // No operation spins without a bound: a wait longer than `spin_limit_ticks` records its reason on the failure
 // board, and all workgroups of all ranks leave at their next wait.
@@ -285,6 +286,12 @@ __device__ __forceinline__ bool run_together(const LaunchParams& params, Engine&
                                              const DeviceOp* group, const DeviceOp& op, Mailbox& mailbox,
                                              int turn) {
   const int count = op.together + 1;
+  if constexpr (requires { engine.through_switch(op); }) {
+    if (op.multimem != 0) {
+      engine.through_switch(op);
+      return true;
+    }
+  }
   switch (static_cast<OpKind>(op.kind)) {
     case OpKind::wait:
       return await_together(params, engine, group, count, mailbox, turn);

@@ -51,12 +51,13 @@ CounterUses count_uses(const Schedule& schedule) {
 }  // namespace
 
 Lowering::Lowering(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
-                   const std::vector<std::uint64_t>& heap_base)
+                   const std::vector<std::uint64_t>& heap_base, std::uint64_t multicast)
     : schedule_(schedule),
       heap_(heap),
       device_(device),
       rank_(rank),
       heap_base_(heap_base),
+      multicast_(multicast),
       uses_(count_uses(schedule)) {}
 
 RankProgram Lowering::run() {
@@ -161,18 +162,39 @@ void Lowering::lower_workgroup(const Workgroup& workgroup) {
 // Kernels without matrix cores carry out a group at once. Stores and copies need nothing for that: the next
 // operation starts before they end.
 void Lowering::join_groups(std::size_t first_lowered, const Workgroup& program) {
-  if (tile_ != nullptr || attend_ != nullptr || sparse_) return;
+  const bool plain = tile_ == nullptr && attend_ == nullptr && !sparse_;
   const std::span<const Op> ops = ops_of(schedule_, program);
   for (std::size_t i = 0, end = 0; i < ops.size(); i = end) {
     end = end_of_group(ops, i);
+    const bool of_switch = ops[i].multimem && multicast_ != 0;
+    if (of_switch) {
+      const std::uint32_t number = program.first_op + static_cast<std::uint32_t>(i);
+      if (!plain)
+        refuse(number, "is of the switch; GPUs run such operations in kernels that do not multiply");
+      send_to_switch(ops[i], number, program_.ops[first_lowered + i]);
+    }
     const bool waits = loads(ops[i].kind) && ops[i].kind != OpKind::combine;
-    if (end == i + 1 || !(waits || ops[i].kind == OpKind::signal)) continue;
+    if (!plain || end == i + 1 || !(waits || of_switch || ops[i].kind == OpKind::signal)) continue;
     DeviceOp& first = program_.ops[first_lowered + i];
     first.together = static_cast<std::int32_t>(end - i - 1);
     for (std::size_t other = i + 1; other < end; ++other) {
       if ((program_.ops[first_lowered + other].bits & kJoin) != 0) first.bits |= kJoin;
     }
   }
+}
+
+void Lowering::send_to_switch(const Op& op, std::uint32_t number, DeviceOp& first) const {
+  constexpr std::int32_t kGroup = 8;  // elements, as in tile_vector.hpp
+  const auto dtype = static_cast<DType>(first.dtype);
+  const bool adds = dtype == DType::fp32 || dtype == DType::fp16 || dtype == DType::bf16;
+  if (!adds || first.width != 16 || first.cols % kGroup != 0) {
+    refuse(number,
+           fmt::format("is of the switch, with {} columns of {}; it takes multiples of {} of fp32, fp16 "
+                       "and bf16, at multiples of 16 bytes",
+                       first.cols, name_of(dtype), kGroup));
+  }
+  first.multimem = 1;
+  first.address += multicast_ - heap_base_[static_cast<std::size_t>(op.rank)];
 }
 
 void Lowering::lower_item(std::size_t k, std::size_t number, const ItemQueue& queue,
@@ -365,9 +387,9 @@ void Lowering::touch(const Access& access, DeviceOp& out) {
 }
 
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
-                  const std::vector<std::uint64_t>& heap_base) {
+                  const std::vector<std::uint64_t>& heap_base, std::uint64_t multicast) {
   TRITAX_ASSERT(heap_base.size() == static_cast<std::size_t>(schedule.ranks), "one heap base a rank");
-  return Lowering(schedule, heap, device, rank, heap_base).run();
+  return Lowering(schedule, heap, device, rank, heap_base, multicast).run();
 }
 
 std::string describe_operation(const Schedule& schedule, std::int32_t number) {

@@ -16,7 +16,7 @@ using CounterUses = std::unordered_map<std::uint64_t, int>;
 class Lowering {
  public:
   Lowering(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
-           const std::vector<std::uint64_t>& heap_base);
+           const std::vector<std::uint64_t>& heap_base, std::uint64_t multicast);
   RankProgram run();
 
  private:
@@ -43,6 +43,8 @@ class Lowering {
   static std::int32_t vector_threads(const Kernel& kernel);
   void lower_workgroup(const Workgroup& workgroup);
   void join_groups(std::size_t first_lowered, const Workgroup& program);
+  // Makes a group of the switch its first operation, at the multicast address.
+  void send_to_switch(const Op& op, std::uint32_t number, DeviceOp& first) const;
   void lower_item(std::size_t k, std::size_t number, const ItemQueue& queue, std::uint32_t first_item);
   // Marks that another program of the same kernel, unknown which, may have run before.
   void follow_other_program();
@@ -96,6 +98,7 @@ class Lowering {
   const DeviceTraits& device_;
   int rank_;
   const std::vector<std::uint64_t>& heap_base_;
+  std::uint64_t multicast_;  // address of all heaps; 0: operations of the switch go peer by peer
   CounterUses uses_;
   RankProgram program_;
   std::map<TensorMapSpec, std::int32_t> maps_;

@@ -15,20 +15,6 @@ namespace tritax::gpu {
 
 namespace {
 
-// Requested from the runtime, so that nothing links against the driver library.
-PFN_cuTensorMapEncodeTiled_v12000 encoder() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  constexpr unsigned int kSince = 12000;
-  TRITAX_GPU_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, kSince,
-                                                    cudaEnableDefault, &found));
-  if (found != cudaDriverEntryPointSuccess || function == nullptr) {
-    throw UserError(
-        "the CUDA driver is too old: it lacks cuTensorMapEncodeTiled (CUDA 12.0 or newer is needed)");
-  }
-  return reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(function);
-}
-
 CUtensorMapDataType type_of(DType dtype) {
   switch (dtype) {
     case DType::fp64:
@@ -48,7 +34,8 @@ CUtensorMapDataType type_of(DType dtype) {
 }  // namespace
 
 TensorMap encode_tensor_map(const TensorMapSpec& spec) {
-  static const PFN_cuTensorMapEncodeTiled_v12000 encode = encoder();
+  static const auto encode =
+      reinterpret_cast<PFN_cuTensorMapEncodeTiled_v12000>(driver_function("cuTensorMapEncodeTiled", 12000));
   static_assert(sizeof(CUtensorMap) == sizeof(TensorMap));
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(spec.cols), static_cast<cuuint64_t>(spec.rows)};
   const cuuint64_t pitch[1] = {static_cast<cuuint64_t>(spec.pitch)};

@@ -65,6 +65,21 @@ class VectorEngine {
     for (int i = 0; i < count; ++i) accumulate(group[i]);
   }
 
+  // A group of the switch: adds the sum over all GPUs, or stores to all.
+  __device__ __forceinline__ void through_switch(const DeviceOp& op) {
+    switch (static_cast<DType>(op.dtype)) {
+      case DType::fp32:
+        return through_switch_as<DType::fp32>(op);
+      case DType::fp16:
+        return through_switch_as<DType::fp16>(op);
+      case DType::bf16:
+        return through_switch_as<DType::bf16>(op);
+      case DType::fp8:
+      case DType::fp64:
+        return;  // refused by lowering
+    }
+  }
+
   __device__ __forceinline__ void store(const DeviceOp& op) {
     switch (static_cast<DType>(op.dtype)) {
       case DType::fp32:
@@ -292,6 +307,39 @@ class VectorEngine {
         }
       }
     }
+  }
+
+  // Groups are whole and lie at multiples of 16 bytes.
+  template <DType dtype>
+  __device__ __forceinline__ void through_switch_as(const DeviceOp& op) {
+    constexpr int kInWord = 16 / bytes_of(dtype);  // elements
+    const bool stores = static_cast<OpKind>(op.kind) == OpKind::store;
+    const bool fresh = (op.bits & kFresh) != 0;
+    for_each_group<dtype>(op, [&](float(&values)[kGroupCols], unsigned char* at, int) {
+#pragma unroll
+      for (int w = 0; w < kGroupCols / kInWord; ++w) {
+        std::uint32_t word[4];
+        if (stores) {
+#pragma unroll
+          for (int i = 0; i < 4; ++i) {
+            if constexpr (dtype == DType::fp32)
+              word[i] = from_float<dtype>(values[w * kInWord + i]);
+            else
+              word[i] = pack_pair<dtype>(values[2 * i], values[2 * i + 1]);
+          }
+          store_to_all_16(at + 16 * w, {word[0], word[1], word[2], word[3]});
+          continue;
+        }
+        const uint4 sum = load_sum_16<dtype>(at + 16 * w);
+        word[0] = sum.x, word[1] = sum.y, word[2] = sum.z, word[3] = sum.w;
+#pragma unroll
+        for (int j = 0; j < kInWord; ++j) {
+          const std::uint32_t bits = kInWord == 4 ? word[j] : (word[j / 2] >> (16 * (j % 2))) & 0xffffU;
+          float& value = values[w * kInWord + j];
+          value = (fresh ? 0.0F : value) + to_float<dtype>(bits);
+        }
+      }
+    });
   }
 
   template <DType dtype>

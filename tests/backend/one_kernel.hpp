@@ -36,6 +36,8 @@ inline DeviceTraits plain_device() {
 // As rank 0 sees them.
 constexpr std::uint64_t kHeapOfRank0 = 0x10000000;
 constexpr std::uint64_t kHeapOfRank1 = 0x90000000;
+// Behind which both are.
+constexpr std::uint64_t kMulticast = 0x200000000;
 
 // Two ranks, of which rank 0 has a kernel with 128×128 tiles, for C = A·B of 256×256×256; a test says which
 // operations its one workgroup has.
@@ -61,15 +63,15 @@ struct OneKernel {
     builder.launch(0, kernel);
   }
 
-  RankProgram lowered(const DeviceTraits& device, int rank = 0) {
+  RankProgram lowered(const DeviceTraits& device, int rank = 0, std::uint64_t multicast = 0) {
     schedule = builder.finish();
     const HeapLayout heap = lay_out_heap(schedule, device);
-    return lower(schedule, heap, device, rank, {kHeapOfRank0, kHeapOfRank1});
+    return lower(schedule, heap, device, rank, {kHeapOfRank0, kHeapOfRank1}, multicast);
   }
 
-  std::string refusal(const DeviceTraits& device) {
+  std::string refusal(const DeviceTraits& device, std::uint64_t multicast = 0) {
     try {
-      lowered(device);
+      lowered(device, 0, multicast);
     } catch (const UserError& error) {
       return error.what();
     }

@@ -105,6 +105,65 @@ TEST(Lowering, AKernelWithMatrixCoresRunsAGroupOneOperationAfterTheOther) {
   for (const DeviceOp& op : program.ops) EXPECT_EQ(op.together, 0);
 }
 
+// Adds the sum of two ranks' tiles to an accumulator, and stores it to both, by the switch.
+void add_sum_in_switch(OneKernel& test, const Rect& rect) {
+  Kernel plain;
+  plain.name = "plain";
+  plain.resources.threads = 256;
+  const std::int32_t kernel = test.builder.kernel(std::move(plain));
+  test.builder.workgroup(kernel);
+  test.builder.launch(0, kernel);
+  test.builder.multimem([&] {
+    test.builder.load(test.a, rect, 0);
+    test.builder.reduce(test.a, rect, 1);
+  });
+  test.builder.multimem([&] {
+    test.builder.store(test.c, rect, 0);
+    test.builder.store(test.c, rect, 1);
+  });
+}
+
+TEST(Lowering, AGroupOfTheSwitchIsOneOperationAtTheAddressOfAllHeaps) {
+  OneKernel test;
+  add_sum_in_switch(test, {16, 64, 16, 128});
+  const RankProgram program = test.lowered(device_with_copy_engine(), 0, kMulticast);
+  ASSERT_EQ(program.ops.size(), 4U);
+  for (const std::size_t first : {0U, 2U}) {
+    EXPECT_EQ(program.ops[first].multimem, 1);
+    EXPECT_EQ(program.ops[first].together, 1);
+    EXPECT_EQ(program.ops[first + 1].multimem, 0);
+    // The same place in a heap as on rank 1, which the group names too.
+    EXPECT_EQ(program.ops[first].address - kMulticast, program.ops[first + 1].address - kHeapOfRank1);
+  }
+  EXPECT_TRUE(has(program.ops[0], kFresh));
+}
+
+TEST(Lowering, WithoutAMulticastAddressTheSwitchIsReplacedPeerByPeer) {
+  OneKernel test;
+  add_sum_in_switch(test, {16, 64, 16, 128});
+  const RankProgram program = test.lowered(device_with_copy_engine());
+  for (const DeviceOp& op : program.ops) EXPECT_EQ(op.multimem, 0);
+}
+
+TEST(Lowering, TheSwitchMovesSixteenBytes) {
+  for (const Rect& rect : {Rect{0, 0, 16, 100}, Rect{0, 4, 16, 128}}) {
+    OneKernel test;
+    add_sum_in_switch(test, rect);
+    const std::string said = test.refusal(device_with_copy_engine(), kMulticast);
+    EXPECT_NE(said.find("is of the switch, with " + std::to_string(rect.cols) + " columns of bf16"),
+              std::string::npos)
+        << said;
+  }
+  OneKernel test(DType::fp8);
+  test.builder.matmul(test.a, test.b, kTile, 0, 256);
+  test.builder.multimem([&] {
+    test.builder.store(test.c, kTile, 0);
+    test.builder.store(test.c, kTile, 1);
+  });
+  const std::string said = test.refusal(device_with_copy_engine(), kMulticast);
+  EXPECT_NE(said.find("in kernels that do not multiply"), std::string::npos) << said;
+}
+
 // A workgroup whose two items compute tile 0 and load `loaded`; then it stores a tile of its own.
 RankProgram two_items(Rect loaded) {
   OneKernel test;
