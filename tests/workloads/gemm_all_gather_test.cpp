@@ -105,6 +105,34 @@ TEST(GemmAllGather, PullsWhatPeersHaveComputed) {
   }
 }
 
+// A mutant: a barrier of the own workgroup in place of one wait for data.
+TEST(GemmAllGather, TheCheckerMissesEveryWaitForData) {
+  const Problem asked = gathered(192, 96, 64, DType::bf16, 3);
+  Values knobs = sums::small_tiles(gemm_all_gather());
+  give(knobs, "comm_cus", 2);
+  give(knobs, "peers", ServesPeers::in_turn);
+  give(knobs, "posts", Posts::kernel);
+  give(knobs, "transport", Transport::pull);
+  for (const auto& [pattern, flag] : {std::pair{"copy-engine", "ready"},
+                                      {"bulk-synchronous", "computed"},
+                                      {"producer-consumer", "lock"},
+                                      {"workgroup-specialised", "lock"}}) {
+    const Schedule schedule = gather(pattern, asked, knobs);
+    EXPECT_TRUE(check_schedule(schedule).empty()) << pattern;
+    int mutants = 0;
+    for (std::size_t i = 0; i < schedule.ops.size(); ++i) {
+      const Op& op = schedule.ops[i];
+      if (op.kind != OpKind::wait || schedule.flags[static_cast<std::size_t>(op.flag)].name != flag) continue;
+      Schedule mutant = schedule;
+      mutant.ops[i] = Op{};
+      mutant.ops[i].kind = OpKind::barrier;
+      EXPECT_FALSE(check_schedule(mutant).empty()) << pattern << ", operation " << i;
+      ++mutants;
+    }
+    EXPECT_GT(mutants, 0) << pattern;
+  }
+}
+
 // Rows of a rank: 64, tiles of 32.
 TEST(GemmAllGather, HasAKernelAChunkOrAKernelThatPosts) {
   const Problem asked = gathered(256, 192, 128, DType::bf16, 4);

@@ -28,7 +28,9 @@ Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machi
       const std::vector<int> destinations = ranks_from(knobs.peer_order, draft.ranks(), rank, p);
       draft.builder.workgroup(id);
       compute_tiles(draft, shares, rank, draft.first_item(p, workgroups), [&](std::int32_t t) {
-        for (const int to : destinations) draft.builder.store(draft.c, draft.gemm_tile(rank, t), to);
+        add_by_peer(draft.builder, knobs.serves, [&] {
+          for (const int to : destinations) draft.builder.store(draft.c, draft.gemm_tile(rank, t), to);
+        });
       });
     }
     Graph kernels{{id, 0}};

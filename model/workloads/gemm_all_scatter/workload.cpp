@@ -95,7 +95,7 @@ constexpr std::array<Names, count + sizeof...(More)> with(const std::array<Names
 
 constexpr auto kGatherBulk = with(kBulkSynchronous, "lock", "peers", "transport", "result_dtype");
 constexpr auto kGatherSplit = with(kSplit, "peers", "result_dtype");
-constexpr auto kGatherFused = with(kFused, "lock", "result_dtype");
+constexpr auto kGatherFused = with(kFused, "lock", "peers", "result_dtype");
 constexpr std::array<Names, 1> kGatherLibrary{"result_dtype"};
 constexpr std::array<Names, 12> kCopyEngine{"tile",       "waves",   "pipeline",  "gemm_cus",
                                             "chunks",     "group_m", "xcd_remap", "xcd_chunk",
