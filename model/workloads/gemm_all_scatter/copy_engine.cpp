@@ -15,8 +15,6 @@
 // A chunk of rows is contiguous, and the same for all peers: nothing is staged.
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "model/machine/check_machine.hpp"
 #include "model/workloads/gemm_all_scatter/draft.hpp"
 
@@ -27,10 +25,9 @@ namespace {
 // Chunk `i` of the own block: whole tiles except in the last chunk; empty beyond it.
 Rect chunk_of(const PatternDraft& draft, int rank, std::int32_t i) {
   Rect chunk = owned_block(draft.workload, rank);
-  const std::int32_t each = ceil_div(ceil_div(chunk.rows, draft.knobs.chunks), draft.tile.m) * draft.tile.m;
-  const auto begin = static_cast<std::int32_t>(std::min<std::int64_t>(std::int64_t{i} * each, chunk.rows));
-  chunk.row += begin;
-  chunk.rows = std::min(each, chunk.rows - begin);
+  const Share rows = piece_of_rows(chunk.rows, i, draft.knobs.chunks, draft.tile.m);
+  chunk.row += static_cast<std::int32_t>(rows.begin);
+  chunk.rows = static_cast<std::int32_t>(rows.size());
   return chunk;
 }
 
@@ -79,19 +76,6 @@ void post_copies(PatternDraft& draft, int rank, std::int32_t i) {
   }
 }
 
-// Runs behind all copies of a rank.
-void end_of_copies(PatternDraft& draft, int rank) {
-  if (draft.arrived < 0) return;
-  ScheduleBuilder& builder = draft.builder;
-  for (const int peer : draft.peers_of(rank, 0)) {
-    const std::int32_t event = draft.knobs.chunks + peer;
-    builder.record_event(rank, event, 1 + peer);
-    builder.wait_event(rank, event);
-  }
-  builder.launch(rank, telling_kernel(builder, "tell", draft.peers_of(rank, 0), draft.ranks(), rank,
-                                      draft.arrived, draft.knobs.lock));
-}
-
 void add_program_of_host(PatternDraft& draft, int rank) {
   ScheduleBuilder& builder = draft.builder;
   const std::int32_t workgroups = all_cus(draft.machine.gpu, draft.knobs.gemm_cus);
@@ -107,7 +91,9 @@ void add_program_of_host(PatternDraft& draft, int rank) {
     if (i > 0) post_copies(draft, rank, posted++);
   }
   if (sends) post_copies(draft, rank, posted);
-  end_of_copies(draft, rank);
+  if (draft.arrived >= 0)
+    tell_behind_copies(builder, draft.peers_of(rank, 0), draft.ranks(), rank, draft.knobs.chunks,
+                       draft.arrived, draft.knobs.lock);
   builder.host(rank, HostOpKind::device_synchronize);
   if (draft.knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
 }
