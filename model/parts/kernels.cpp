@@ -19,6 +19,12 @@ Share share_of(std::int64_t size, int rank, int ranks) {
   return {begin, begin + share + (rank < wider ? 1 : 0)};
 }
 
+Share piece_of_rows(std::int64_t rows, std::int32_t i, std::int32_t pieces, std::int32_t tile) {
+  const std::int64_t each = ((rows + pieces - 1) / pieces + tile - 1) / tile * tile;
+  const std::int64_t begin = std::min(i * each, rows);
+  return {begin, std::min(begin + each, rows)};
+}
+
 Resources copy_resources() { return {256, 64, 0}; }
 
 Resources tile_copy_resources(const Gpu& gpu, std::int32_t threads, std::int64_t elements) {
@@ -115,6 +121,15 @@ std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, con
   builder.workgroup(id);
   exchange_arrivals(builder, peers, ranks, rank, 0, arrived, protocol);
   return id;
+}
+
+void tell_behind_copies(ScheduleBuilder& builder, const std::vector<int>& peers, int ranks, int rank,
+                        std::int32_t first_event, std::int16_t arrived, LockProtocol protocol) {
+  for (const int peer : peers) {
+    builder.record_event(rank, first_event + peer, 1 + peer);
+    builder.wait_event(rank, first_event + peer);
+  }
+  builder.launch(rank, telling_kernel(builder, "tell", peers, ranks, rank, arrived, protocol));
 }
 
 Spec gather_way_knob() {

@@ -26,6 +26,10 @@ struct Share {
 };
 Share share_of(std::int64_t size, int rank, int ranks);
 
+// Piece `i` of `pieces` of so many rows: whole tiles of `tile` rows except in the last piece; empty beyond
+// it.
+Share piece_of_rows(std::int64_t rows, std::int32_t i, std::int32_t pieces, std::int32_t tile);
+
 // Resources of a workgroup that computes tiles of this shape: accumulators and operand fragments in
 // registers, and operand stages in LDS. `costs`: of the kernel. Throws UserError when the tile does not fit a
 // compute unit of `gpu`.
@@ -105,6 +109,11 @@ void add_by_peer(ScheduleBuilder& builder, ServesPeers serves, Add&& add) {
 // Adds a kernel of one workgroup that does only this, for data that copy engines have moved or will move.
 std::int32_t telling_kernel(ScheduleBuilder& builder, std::string_view name, const std::vector<int>& peers,
                             int ranks, int rank, std::int16_t arrived, LockProtocol protocol);
+
+// The same behind all copies to the peers, which are in the streams 1 + peer. Uses the events `first_event` +
+// peer.
+void tell_behind_copies(ScheduleBuilder& builder, const std::vector<int>& peers, int ranks, int rank,
+                        std::int32_t first_event, std::int16_t arrived, LockProtocol protocol);
 
 // Host program of a rank: barrier, kernels (launched one by one or as a graph), device synchronisation,
 // barrier.

@@ -50,12 +50,13 @@ const Workload* first_that(const Suits& suits) {
 }  // namespace
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 26> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 27> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
                                                    &gemm_all_reduce_norm(),
                                                    &gemm_all_to_all(),
+                                                   &gemm_all_gather(),
                                                    &gemm_beside_collective(),
                                                    &gemm(),
                                                    &library_gemm(),

@@ -100,7 +100,7 @@ TEST(ProductShares, TakeLessTimeThanTilesWhereTheLastWaveIsAlmostEmpty) {
     };
     EXPECT_LT(time_us(ProductSharing::stream_k), 0.92 * time_us(ProductSharing::tiles)) << workload->name;
   }
-  EXPECT_EQ(timed, 4);
+  EXPECT_EQ(timed, 5);
 }
 
 // Tiles are said to be whole when their owners have done what they have to do before.

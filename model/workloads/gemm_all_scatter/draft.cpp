@@ -9,19 +9,24 @@ namespace tritax {
 
 namespace {
 
-std::int32_t columns_begin(const GemmAllScatter& workload, int rank) {
-  return static_cast<std::int32_t>(owned_columns(workload, rank).begin);
-}
-
-std::int32_t columns_of(const GemmAllScatter& workload, int rank) {
-  return static_cast<std::int32_t>(owned_columns(workload, rank).size());
-}
-
 // Rows and columns that a workgroup sends at a time.
 TileIndex comm_tile(const PatternDraft& draft) {
   const GemmKnobs& knobs = draft.knobs;
   return {knobs.comm_tile_m > 0 ? knobs.comm_tile_m : draft.tile.m,
           knobs.comm_tile_n > 0 ? knobs.comm_tile_n : draft.tile.n};
+}
+
+// C = [A_0; A_1; …]·B on every rank.
+void expect_row_blocks(PatternDraft& draft) {
+  ScheduleBuilder& builder = draft.builder;
+  const auto k = static_cast<std::int32_t>(draft.workload.k);
+  builder.input(builder.whole(draft.b), InputValues::same);
+  for (int rank = 0; rank < draft.ranks(); ++rank) {
+    const Rect block = owned_block(draft.workload, rank);
+    const Region a{draft.a, rank, {0, 0, block.rows, k}};
+    builder.input(a);
+    builder.expect_product({draft.c, kEveryRank, block}, a, builder.whole(draft.b, rank));
+  }
 }
 
 }  // namespace
@@ -32,7 +37,7 @@ std::int64_t elements_of_comm_tile(const PatternDraft& draft) {
 }
 
 PatternDraft::PatternDraft(std::string_view pattern, const GemmAllScatter& workload_, const Machine& machine_,
-                           const SharingKnobs& knobs_)
+                           const SumKnobs& knobs_)
     : workload(workload_),
       machine(machine_),
       knobs(knobs_),
@@ -42,11 +47,16 @@ PatternDraft::PatternDraft(std::string_view pattern, const GemmAllScatter& workl
   const auto m = static_cast<std::int32_t>(workload.m);
   const auto n = static_cast<std::int32_t>(workload.n);
   const auto k = static_cast<std::int32_t>(workload.k);
-  a = builder.buffer({"A", workload.dtype, m, k, tile.m, tile.k});
-  b = builder.buffer({"B", workload.dtype, k, widest_block(workload), tile.k, tile.n});
-  c = builder.buffer({"C", workload.dtype, m, n, tile.m, tile.n});
+  const Rect largest = owned_block(workload, 0);
+  a = builder.buffer({"A", workload.dtype, largest.rows, k, tile.m, tile.k});
+  b = builder.buffer({"B", workload.dtype, k, largest.cols, tile.k, tile.n});
+  c = builder.buffer({"C", c_dtype(), m, n, tile.m, tile.n});
   builder.result(c);
-  builder.expect_column_blocks(a, b, c);
+  if (workload.blocks == Blocks::rows) {
+    expect_row_blocks(*this);
+  } else {
+    builder.expect_column_blocks(a, b, c);
+  }
   // A tile is computed, stored, announced, waited for and sent to every peer, in pieces.
   const std::int64_t piece_m = knobs.comm_tile_m > 0 ? std::min(knobs.comm_tile_m, tile.m) : tile.m;
   const std::int64_t piece_n = knobs.comm_tile_n > 0 ? std::min(knobs.comm_tile_n, tile.n) : tile.n;
@@ -55,17 +65,33 @@ PatternDraft::PatternDraft(std::string_view pattern, const GemmAllScatter& workl
 }
 
 TileGrid PatternDraft::gemm_grid(int rank) const {
-  return {ceil_div(static_cast<std::int32_t>(workload.m), tile.m),
-          ceil_div(columns_of(workload, rank), tile.n)};
+  const Rect block = owned_block(workload, rank);
+  return {ceil_div(block.rows, tile.m), ceil_div(block.cols, tile.n)};
 }
 
 Rect PatternDraft::gemm_tile(int rank, std::int32_t t) const {
-  const TileIndex index = grouped_tile(t, gemm_grid(rank), knobs.group_m);
+  return tritax::gemm_tile(*this, owned_block(workload, rank), t);
+}
+
+Rect gemm_tile(const PatternDraft& draft, const Rect& block, std::int32_t t) {
+  const MatmulTile& tile = draft.tile;
+  const TileGrid grid{ceil_div(block.rows, tile.m), ceil_div(block.cols, tile.n)};
+  const TileIndex index = grouped_tile(t, grid, draft.knobs.group_m);
   const std::int32_t row = index.row * tile.m;
   const std::int32_t col = index.col * tile.n;
-  return {row, columns_begin(workload, rank) + col,
-          std::min(tile.m, static_cast<std::int32_t>(workload.m) - row),
-          std::min(tile.n, columns_of(workload, rank) - col)};
+  return {block.row + row, block.col + col, std::min(tile.m, block.rows - row),
+          std::min(tile.n, block.cols - col)};
+}
+
+void PatternDraft::add_arrived(std::int32_t workgroups) {
+  if (workload.blocks == Blocks::rows && ranks() > 1 && !knobs.host_barriers)
+    arrived = builder.flags("arrived", workgroups * ranks());
+}
+
+void end_of_sender(PatternDraft& draft, int rank, std::int32_t q, const std::vector<int>& peers) {
+  if (draft.arrived < 0) return;
+  exchange_arrivals(draft.builder, peers, draft.ranks(), rank, q, draft.arrived, draft.knobs.lock,
+                    draft.knobs.serves);
 }
 
 std::int32_t PatternDraft::max_tiles() const { return gemm_grid(0).count(); }
@@ -79,15 +105,14 @@ std::vector<CommItem> comm_items(const PatternDraft& draft, const ProductShares&
     tile_at[static_cast<std::size_t>(index.row * grid.cols + index.col)] = t;
   }
 
-  const auto m = static_cast<std::int32_t>(draft.workload.m);
-  const std::int32_t columns = columns_of(draft.workload, rank);
+  const Rect block = owned_block(draft.workload, rank);
   const auto [height, width] = comm_tile(draft);
   std::vector<CommItem> items;
-  for (std::int32_t row = 0; row < m; row += height) {
-    for (std::int32_t col = 0; col < columns; col += width) {
+  for (std::int32_t row = 0; row < block.rows; row += height) {
+    for (std::int32_t col = 0; col < block.cols; col += width) {
       CommItem item;
-      item.rect = {row, columns_begin(draft.workload, rank) + col, std::min(height, m - row),
-                   std::min(width, columns - col)};
+      item.rect = {block.row + row, block.col + col, std::min(height, block.rows - row),
+                   std::min(width, block.cols - col)};
       for (std::int32_t i = row / tile.m; i <= (row + item.rect.rows - 1) / tile.m; ++i) {
         for (std::int32_t j = col / tile.n; j <= (col + item.rect.cols - 1) / tile.n; ++j) {
           item.tiles.push_back(tile_at[static_cast<std::size_t>(i * grid.cols + j)]);
@@ -119,16 +144,21 @@ ProductShares shares_of(PatternDraft& draft, std::int32_t workgroups) {
                         std::move(products));
 }
 
+void multiply(PatternDraft& draft, int rank, Rect tile, std::int32_t k_begin, std::int32_t k_end) {
+  const Rect block = owned_block(draft.workload, rank);
+  tile.row -= block.row;
+  tile.col -= block.col;
+  draft.builder.matmul(draft.a, draft.b, tile, k_begin, k_end);
+}
+
 void compute_tiles(PatternDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
                    const std::function<void(std::int32_t)>& finish) {
   const auto rect_of = [&](std::int64_t t) { return draft.gemm_tile(rank, static_cast<std::int32_t>(t)); };
-  const auto multiply = [&](std::int64_t t, std::int32_t k_begin, std::int32_t k_end) {
-    Rect rect = rect_of(t);
-    rect.col -= columns_begin(draft.workload, rank);  // matmul counts columns within the own block of B
-    draft.builder.matmul(draft.a, draft.b, rect, k_begin, k_end);
+  const auto multiply_part = [&](std::int64_t t, std::int32_t k_begin, std::int32_t k_end) {
+    multiply(draft, rank, rect_of(t), k_begin, k_end);
   };
   add_shares(draft.builder, shares, rank, number,
-             {multiply, rect_of, [&](std::int64_t t) { finish(static_cast<std::int32_t>(t)); }});
+             {multiply_part, rect_of, [&](std::int64_t t) { finish(static_cast<std::int32_t>(t)); }});
 }
 
 void send_item(PatternDraft& draft, int rank, const CommItem& item, const std::vector<int>& peers,
@@ -136,9 +166,10 @@ void send_item(PatternDraft& draft, int rank, const CommItem& item, const std::v
   if (lock >= 0) {
     for (const std::int32_t t : item.tiles) draft.builder.wait(lock, t, 1, Scope::gpu, draft.knobs.lock);
   }
-  for (const int peer : peers) {
-    draft.builder.copy(draft.c, item.rect, peer, draft.c, item.rect.row, item.rect.col, rank);
-  }
+  add_by_peer(draft.builder, draft.knobs.serves, [&] {
+    for (const int peer : peers)
+      draft.builder.copy(draft.c, item.rect, peer, draft.c, item.rect.row, item.rect.col, rank);
+  });
 }
 
 void compute_and_store_tiles(PatternDraft& draft, const ProductShares& shares, int rank, std::int32_t number,
@@ -165,15 +196,19 @@ std::int32_t gemm_kernel(PatternDraft& draft, const ProductShares& shares, int r
   return id;
 }
 
-std::int32_t scatter_kernel(PatternDraft& draft, const ProductShares& shares, int rank,
-                            std::int32_t workgroups, std::int16_t lock) {
+std::int32_t copying_kernel(PatternDraft& draft, std::string_view name, int rank) {
   Kernel kernel;
-  kernel.name = "scatter";
+  kernel.name = name;
   kernel.rank = rank;
   kernel.resources =
       tile_copy_resources(draft.machine.gpu, copy_resources().threads, elements_of_comm_tile(draft));
   kernel.placement = Placement::persistent;
-  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  return draft.builder.kernel(std::move(kernel));
+}
+
+std::int32_t scatter_kernel(PatternDraft& draft, const ProductShares& shares, int rank,
+                            std::int32_t workgroups, std::int16_t lock) {
+  const std::int32_t id = copying_kernel(draft, "scatter", rank);
   const std::vector<CommItem> items = comm_items(draft, shares, rank);
   for (std::int32_t q = 0; q < workgroups; ++q) {
     const std::vector<int> peers = draft.peers_of(rank, q);
@@ -182,6 +217,7 @@ std::int32_t scatter_kernel(PatternDraft& draft, const ProductShares& shares, in
          i += workgroups) {
       send_item(draft, rank, items[i], peers, lock);
     }
+    end_of_sender(draft, rank, q, peers);
   }
   return id;
 }

@@ -4,17 +4,18 @@
 //   G workgroups:  for t in p', p'+G, …: matmul; for q in ranks: store C(t) -> q   (q = own: the local store)
 //
 // C leaves the registers and is never read again; there are no locks. Stores drain behind the next tile's
-// matmul; the last round pays for both.
+// matmul; the last round pays for both. Behind an all-gather, a kernel of one workgroup tells the peers that
+// the data are there, and waits for theirs.
 
 #include "model/workloads/gemm_all_scatter/draft.hpp"
 
 namespace tritax {
 
-Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machine,
-                                const SharingKnobs& knobs) {
+Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machine, const SumKnobs& knobs) {
   PatternDraft draft("fused-sequential", gemm, machine, knobs);
   const std::int32_t workgroups = all_cus(machine.gpu, knobs.gemm_cus);
   const ProductShares shares = shares_of(draft, workgroups);
+  draft.add_arrived(1);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Kernel kernel;
     kernel.name = "gemm_scatter";
@@ -27,10 +28,18 @@ Schedule build_fused_sequential(const GemmAllScatter& gemm, const Machine& machi
       const std::vector<int> destinations = ranks_from(knobs.peer_order, draft.ranks(), rank, p);
       draft.builder.workgroup(id);
       compute_tiles(draft, shares, rank, draft.first_item(p, workgroups), [&](std::int32_t t) {
-        for (const int to : destinations) draft.builder.store(draft.c, draft.gemm_tile(rank, t), to);
+        add_by_peer(draft.builder, knobs.serves, [&] {
+          for (const int to : destinations) draft.builder.store(draft.c, draft.gemm_tile(rank, t), to);
+        });
       });
     }
-    host_program(draft.builder, rank, knobs, {{id, 0}});
+    Graph kernels{{id, 0}};
+    if (draft.arrived >= 0) {
+      kernels.push_back({telling_kernel(draft.builder, "tell", draft.peers_of(rank, 0), draft.ranks(), rank,
+                                        draft.arrived, knobs.lock),
+                         0});
+    }
+    host_program(draft.builder, rank, knobs, kernels);
   }
   return draft.builder.finish();
 }

@@ -3,11 +3,13 @@
 namespace tritax {
 
 GemmAllScatter gemm_all_scatter_of(const Problem& problem) {
-  return {problem["m"], problem["n"], problem["k"], static_cast<DType>(problem["dtype"]), problem.gpus()};
+  return {problem["m"],   problem["n"],
+          problem["k"],   static_cast<DType>(problem["dtype"]),
+          problem.gpus(), problem.workload == &gemm_all_gather() ? Blocks::rows : Blocks::columns};
 }
 
 Problem problem_of(const GemmAllScatter& gemm) {
-  Problem problem = problem_of(gemm_all_scatter());
+  Problem problem = problem_of(gemm.blocks == Blocks::rows ? gemm_all_gather() : gemm_all_scatter());
   problem.values.give("m", gemm.m);
   problem.values.give("n", gemm.n);
   problem.values.give("k", gemm.k);
@@ -16,18 +18,19 @@ Problem problem_of(const GemmAllScatter& gemm) {
   return problem;
 }
 
-Share owned_columns(const GemmAllScatter& gemm, int rank) { return share_of(gemm.n, rank, gemm.gpus); }
-
-std::int32_t widest_block(const GemmAllScatter& gemm) {
-  return static_cast<std::int32_t>(owned_columns(gemm, 0).size());
+Rect owned_block(const GemmAllScatter& gemm, int rank) {
+  return block_of({gemm.m, gemm.n, gemm.k, gemm.dtype, gemm.blocks, gemm.gpus}, rank);
 }
+
+Share owned_columns(const GemmAllScatter& gemm, int rank) { return share_of(gemm.n, rank, gemm.gpus); }
 
 double flops(const GemmAllScatter& gemm) {
   return 2.0 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k);
 }
 
 double egress_bytes(const GemmAllScatter& gemm, int rank) {
-  const std::int64_t elements = gemm.m * owned_columns(gemm, rank).size() * (gemm.gpus - 1);
+  const Rect block = owned_block(gemm, rank);
+  const std::int64_t elements = std::int64_t{block.rows} * block.cols * (gemm.gpus - 1);
   return static_cast<double>(elements) * bytes_of(gemm.dtype);
 }
 

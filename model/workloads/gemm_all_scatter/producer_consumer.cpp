@@ -10,13 +10,13 @@
 
 namespace tritax {
 
-Schedule build_producer_consumer(const GemmAllScatter& gemm, const Machine& machine,
-                                 const SharingKnobs& knobs) {
+Schedule build_producer_consumer(const GemmAllScatter& gemm, const Machine& machine, const SumKnobs& knobs) {
   PatternDraft draft("producer-consumer", gemm, machine, knobs);
   const Split split = split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_two_kernels);
   const ProductShares shares = shares_of(draft, split.gemm);
   const bool sends = draft.ranks() > 1;
   const std::int16_t lock = sends ? draft.builder.flags("lock", draft.max_tiles()) : std::int16_t{-1};
+  draft.add_arrived(split.comm);
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Graph kernels;
     kernels.push_back({gemm_kernel(draft, shares, rank, lock), 0});

@@ -13,7 +13,7 @@
 namespace tritax {
 
 Schedule build_workgroup_specialised(const GemmAllScatter& gemm, const Machine& machine,
-                                     const SharingKnobs& knobs) {
+                                     const SumKnobs& knobs) {
   PatternDraft draft("workgroup-specialised", gemm, machine, knobs);
   const Split split = split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_one_kernel);
   const ProductShares shares = shares_of(draft, split.gemm);

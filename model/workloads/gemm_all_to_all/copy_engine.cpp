@@ -39,19 +39,6 @@ void post_copies(ExchangeDraft& draft, int rank, std::int32_t chunk) {
   }
 }
 
-// Runs behind all copies of a rank.
-void end_of_copies(ExchangeDraft& draft, int rank) {
-  if (draft.arrived < 0) return;
-  ScheduleBuilder& builder = draft.builder;
-  for (const int peer : draft.peers_of(rank, 0)) {
-    const std::int32_t event = draft.knobs.chunks + peer;
-    builder.record_event(rank, event, 1 + peer);
-    builder.wait_event(rank, event);
-  }
-  builder.launch(rank, telling_kernel(builder, "tell", draft.peers_of(rank, 0), draft.ranks(), rank,
-                                      draft.arrived, draft.knobs.lock));
-}
-
 std::int32_t post_blocks(ExchangeDraft& draft, int rank, std::int16_t ready, std::int16_t ended) {
   ScheduleBuilder& builder = draft.builder;
   const std::int32_t id = posting_kernel(builder, rank, "post");
@@ -125,7 +112,9 @@ Schedule build_exchange_copy_engine(const GemmAllToAll& problem, const Machine& 
       if (i > 0) post_copies(draft, rank, posted++);
     }
     if (draft.sends()) post_copies(draft, rank, posted);
-    end_of_copies(draft, rank);
+    if (draft.arrived >= 0)
+      tell_behind_copies(builder, draft.peers_of(rank, 0), draft.ranks(), rank, knobs.chunks, draft.arrived,
+                         knobs.lock);
     builder.host(rank, HostOpKind::device_synchronize);
     if (knobs.host_barriers) builder.host(rank, HostOpKind::barrier);
   }

@@ -103,10 +103,7 @@ std::vector<OwnedTile> pieces_of(const ExchangeDraft& draft, int rank, Share row
 }
 
 Share chunk_of(const ExchangeDraft& draft, int rank, std::int32_t i) {
-  const std::int32_t rows = size_of(own_rows(draft.problem, rank));
-  const std::int32_t each = ceil_div(ceil_div(rows, draft.knobs.chunks), draft.tile.m) * draft.tile.m;
-  const std::int64_t begin = std::min<std::int64_t>(std::int64_t{i} * each, rows);
-  return {begin, std::min<std::int64_t>(begin + each, rows)};
+  return piece_of_rows(own_rows(draft.problem, rank).size(), i, draft.knobs.chunks, draft.tile.m);
 }
 
 std::int32_t exchange_gemm(ExchangeDraft& draft, int rank, std::string_view name, Share rows,
