@@ -5,8 +5,8 @@
 //   fetch:  for blocks of the stage f, f+F, …: copy the block from its owner; signal ready[block] (gpu scope)
 //   tile:   for blocks, own first: wait ready[block]; matmul;  store C(t)
 //
-// With transport = push the workgroups that fetch send the own part of A instead (ryanswann-amd/iris @c9da6487
-// iris/ops/all_gather_matmul_col_parallel.py):
+// With transport = push the workgroups that fetch send the own part of A instead (ryanswann-amd/iris
+// @c9da6487 iris/ops/all_gather_matmul_col_parallel.py):
 //
 //   send:   for own pieces of the stage f, f+F, …: copy the piece to all peers at the same time;
 //           for peers: ready[block] += 1 there (system scope)
@@ -94,7 +94,8 @@ void add_senders(GatherDraft& draft, int rank, std::int32_t kernel, const std::v
     for (auto i = static_cast<std::size_t>(f); i < pieces.size(); i += static_cast<std::size_t>(senders)) {
       const auto& [rect, flag] = pieces[i];
       draft.builder.together([&, &rect = rect] {
-        for (const int peer : peers) draft.builder.copy(draft.a, rect, peer, draft.a, rect.row, rect.col, rank);
+        for (const int peer : peers)
+          draft.builder.copy(draft.a, rect, peer, draft.a, rect.row, rect.col, rank);
       });
       for (const int peer : peers)
         draft.builder.signal(ready, flag, 1, peer, Scope::system, draft.knobs.lock);
