@@ -111,6 +111,79 @@ RC_GTEST_PROP(ExpertExchangeLaw, AnySizeRoutingAndKnobsBringEveryRowOrSum, ()) {
   RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs, 3, kErrorOfTwoProducts) == std::string());
 }
 
+// Over nodes a token crosses once to each other node, and the results of a node once back.
+RC_GTEST_PROP(ExpertExchangeLaw, ByNodeBringsEveryRowOrSumToo, ()) {
+  const auto between = [](int low, int high) { return *rc::gen::inRange(low, high + 1); };
+  Machine machine = find_machine("h200-8x8");
+  machine.gpus_per_node = between(1, 3);
+  machine.nodes = between(1, 3);
+  const int gpus = machine.gpu_count();
+  const int experts = between(gpus, 12);
+  const Problem problem =
+      problem_with(expert_exchange(),
+                   {{"tokens", between(1, 60)},
+                    {"step", between(0, 1)},
+                    {"hidden", between(1, 40)},
+                    {"experts", experts},
+                    {"top_k", between(1, experts)},
+                    {"routing", between(0, 2)},
+                    {"capacity", between(0, 1) * between(50, 200)},
+                    {"block", between(1, 3)},
+                    {"dtype", *rc::gen::element(static_cast<int>(DType::bf16), static_cast<int>(DType::fp16))},
+                    {"gpus", gpus}});
+  const Values knobs = knobs_with(problem, machine,
+                                  {{"route", 1},
+                                   {"comm_cus", between(1, 4)},
+                                   {"peers", between(0, 1)},
+                                   {"lock", between(0, 2)},
+                                   {"host_barriers", between(0, 1)}});
+  const Pattern& pattern = find_pattern(expert_exchange(), "direct", "test");
+  RC_LOG() << key_of(problem.values) << ' ' << key_of(knobs) << '\n';
+  RC_ASSERT(what_is_wrong(pattern, problem, machine, knobs, 3, kErrorOfTwoProducts) == std::string());
+}
+
+// Bytes between nodes: straight, a token crosses for each GPU; by node, once.
+TEST(ExpertExchange, CrossesBetweenNodesOnceByNode) {
+  Machine machine = find_machine("h200-8x8");
+  machine.nodes = 2;
+  machine.gpus_per_node = 4;
+  constexpr int kTokens = 30, kHidden = 16;
+  for (const int step : {0, 1}) {
+    const Problem problem = problem_with(expert_exchange(), {{"tokens", kTokens},
+                                                             {"step", step},
+                                                             {"hidden", kHidden},
+                                                             {"experts", 8},
+                                                             {"top_k", 8},
+                                                             {"block", 1},
+                                                             {"gpus", 8}});
+    const auto rows_between_nodes = [&](int route) {
+      const Schedule schedule =
+          schedule_with("direct", problem, machine, {{"route", route}, {"comm_cus", 3}});
+      double rows = 0;
+      for (const Kernel& kernel : schedule.kernels) {
+        for (const Workgroup& workgroup : kernel.workgroups) {
+          for (std::uint32_t i = 0; i < workgroup.op_count; ++i) {
+            const Op& op = schedule.ops[workgroup.first_op + i];
+            const bool writes = op.kind == OpKind::store || op.kind == OpKind::copy;
+            if (writes && op.rank / 4 != kernel.rank / 4) rows += op.rect.rows * op.rect.cols / kHidden;
+          }
+        }
+      }
+      return rows;
+    };
+    EXPECT_EQ(rows_between_nodes(0), 8 * kTokens * 4);  // every token goes to all GPUs
+    EXPECT_EQ(rows_between_nodes(1), 8 * kTokens);
+  }
+}
+
+TEST(ExpertExchange, ByNodeNeedsWholeNodes) {
+  const Machine machine = find_machine("h200-8x8");
+  const Problem problem = problem_with(
+      expert_exchange(), {{"tokens", 8}, {"hidden", 16}, {"experts", 16}, {"top_k", 2}, {"gpus", 12}});
+  EXPECT_EQ(refusal_by([&] { schedule_with("direct", problem, machine, {{"route", 1}}); }),
+            "route: by-node needs whole nodes; 12 GPUs are no multiple of 8");
+}
+
 ExpertRouting routing_with(RoutingKind kind) {
   return {.tokens = 512, .experts = 64, .top_k = 4, .kind = kind, .gpus = 8};
 }

@@ -10,13 +10,16 @@
 //                              p, p+C, …: add up; store
 //                    pulled:   exchange arrivals: all have begun; for own tokens: load a row where it is; add
 //                              the others where they are; store; exchange arrivals
+// Over nodes, with route = by-node: by_node.cpp.
+//
 // By default the loads of all rows of a token are in flight together, as in ROCm/mori (WarpAccum,
 // include/mori/core/transport/p2p/device_primitives.hpp).
-#include "model/workloads/expert_exchange/patterns.hpp"
+#include "model/workloads/expert_exchange/draft.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "model/core/error.hpp"
@@ -27,59 +30,12 @@ namespace tritax {
 
 namespace {
 
-struct Draft {
-  Draft(std::string_view pattern, const ExpertExchange& problem_, const Machine& machine_,
-        const ExpertKnobs& knobs_)
-      : problem(problem_),
-        machine(machine_),
-        knobs(knobs_),
-        routes(problem_.routing),
-        builder(std::string(pattern), problem_.routing.gpus) {
-    const double row = static_cast<double>(problem.hidden) * bytes_of(problem.dtype);
-    const double rows = 2.0 * routes.most_rows_of_source() + 2.0 * routes.most_rows_of_owner() +
-                        static_cast<double>(problem.routing.tokens);
-    check_memory("this exchange", rows * row, machine.gpu);
-    double all = 0;
-    for (int rank = 0; rank < ranks(); ++rank) all += 4.0 * static_cast<double>(routes.of(rank).size());
-    if (all > kMaxOperations) {
-      throw UserError(fmt::format(
-          "block: {:.0f} rows are too many to schedule (over {:.0f} tile operations); use larger blocks", all,
-          kMaxOperations));
-    }
-    buffers.cols = static_cast<std::int32_t>(problem.hidden);
-    if (dispatches()) {
-      buffers.tokens = add("tokens", static_cast<std::int32_t>(problem.routing.tokens));
-      buffers.at_owner = buffers.received = add("at experts", routes.most_rows_of_owner());
-      builder.result(buffers.at_owner);
-      builder.input(builder.whole(buffers.tokens));
-      expect_dispatched(builder, routes, buffers);
-    } else {
-      buffers.results = buffers.to_return = add("results", routes.most_rows_of_owner());
-      buffers.sums = add("sums", static_cast<std::int32_t>(problem.routing.tokens));
-      builder.result(buffers.sums);
-      builder.input(builder.whole(buffers.results));
-      expect_summed(builder, routes, buffers);
-    }
-  }
-
-  bool dispatches() const { return problem.step == ExpertStep::dispatch; }
-  int ranks() const { return problem.routing.gpus; }
-  std::int16_t add(const char* name, std::int32_t rows) {
-    return builder.buffer({name, problem.dtype, rows, buffers.cols, 1, buffers.cols});
-  }
-
-  ExpertExchange problem;
-  const Machine& machine;
-  ExpertKnobs knobs;
-  Routes routes;
-  ScheduleBuilder builder;
-  ExpertBuffers buffers;
-};
-
-void exchange(Draft& draft, int rank, std::int32_t p, std::int16_t flags) {
+void exchange(ExpertDraft& draft, const NodeRoutes* nodes, int rank, std::int32_t p, std::int16_t flags) {
   if (flags < 0) return;
-  exchange_arrivals(draft.builder, peers_of(draft.knobs.peer_order, draft.ranks(), rank, p), draft.ranks(),
-                    rank, p, flags, draft.knobs.lock);
+  const std::vector<int> peers =
+      nodes != nullptr ? nodes->partners(rank) : peers_of(draft.knobs.peer_order, draft.ranks(), rank, p);
+  exchange_arrivals(draft.builder, peers, draft.ranks(), rank, p, flags, draft.knobs.lock,
+                    nodes != nullptr ? draft.knobs.serves : ServesPeers::in_turn);
 }
 
 struct DirectFlags {
@@ -87,7 +43,8 @@ struct DirectFlags {
   std::int16_t arrived = -1;          // (source), counted by workgroups
 };
 
-void push_and_sum(Draft& draft, const DirectFlags& flags, int rank, std::int32_t p, std::int32_t count) {
+void push_and_sum(ExpertDraft& draft, const DirectFlags& flags, int rank, std::int32_t p,
+                  std::int32_t count) {
   ScheduleBuilder& builder = draft.builder;
   push_results(builder, draft.routes, draft.buffers, rank, p, count);
   builder.barrier();
@@ -100,9 +57,14 @@ void push_and_sum(Draft& draft, const DirectFlags& flags, int rank, std::int32_t
   sum_results(builder, draft.routes, draft.buffers, rank, false, p, count, {}, draft.knobs.serves);
 }
 
-void add_direct_part(Draft& draft, const DirectFlags& flags, int rank, std::int32_t p, std::int32_t count) {
-  exchange(draft, rank, p, flags.begin);
-  if (!draft.dispatches()) {
+void add_direct_part(ExpertDraft& draft, NodeRoutes* nodes, const DirectFlags& flags, int rank,
+                     std::int32_t p, std::int32_t count) {
+  exchange(draft, nodes, rank, p, flags.begin);
+  if (nodes != nullptr && draft.dispatches()) {
+    nodes->dispatch(rank, p);
+  } else if (nodes != nullptr) {
+    nodes->combine(rank, p);
+  } else if (!draft.dispatches()) {
     if (draft.knobs.pull) {
       sum_results(draft.builder, draft.routes, draft.buffers, rank, true, p, count, {}, draft.knobs.serves);
     } else {
@@ -113,10 +75,44 @@ void add_direct_part(Draft& draft, const DirectFlags& flags, int rank, std::int3
   } else {
     push_tokens(draft.builder, draft.routes, draft.buffers, rank, p, count);
   }
-  exchange(draft, rank, p, flags.end);
+  exchange(draft, nodes, rank, p, flags.end);
 }
 
 }  // namespace
+
+ExpertDraft::ExpertDraft(std::string_view pattern, const ExpertExchange& problem_, const Machine& machine_,
+                         const ExpertKnobs& knobs_)
+    : problem(problem_),
+      machine(machine_),
+      knobs(knobs_),
+      routes(problem_.routing),
+      builder(std::string(pattern), problem_.routing.gpus) {
+  const double row = static_cast<double>(problem.hidden) * bytes_of(problem.dtype);
+  const double rows = 2.0 * routes.most_rows_of_source() + 2.0 * routes.most_rows_of_owner() +
+                      static_cast<double>(problem.routing.tokens);
+  check_memory("this exchange", rows * row, machine.gpu);
+  double all = 0;
+  for (int rank = 0; rank < ranks(); ++rank) all += 4.0 * static_cast<double>(routes.of(rank).size());
+  if (all > kMaxOperations) {
+    throw UserError(fmt::format(
+        "block: {:.0f} rows are too many to schedule (over {:.0f} tile operations); use larger blocks", all,
+        kMaxOperations));
+  }
+  buffers.cols = static_cast<std::int32_t>(problem.hidden);
+  if (dispatches()) {
+    buffers.tokens = add("tokens", static_cast<std::int32_t>(problem.routing.tokens));
+    buffers.at_owner = buffers.received = add("at experts", routes.most_rows_of_owner());
+    builder.result(buffers.at_owner);
+    builder.input(builder.whole(buffers.tokens));
+    expect_dispatched(builder, routes, buffers);
+  } else {
+    buffers.results = buffers.to_return = add("results", routes.most_rows_of_owner());
+    buffers.sums = add("sums", static_cast<std::int32_t>(problem.routing.tokens));
+    builder.result(buffers.sums);
+    builder.input(builder.whole(buffers.results));
+    expect_summed(builder, routes, buffers);
+  }
+}
 
 ExpertExchange expert_exchange_of(const Problem& problem) {
   return {routing_of(problem, true), static_cast<ExpertStep>(problem["step"]), problem["hidden"],
@@ -127,17 +123,20 @@ ExpertKnobs expert_knobs_of(const Values& values) {
   ExpertKnobs knobs{gemm_knobs_of(values)};
   knobs.pull = values["transport"] != 0;
   knobs.serves = static_cast<ServesPeers>(values["peers"]);
+  knobs.by_node = values["route"] != 0;
   return knobs;
 }
 
 Schedule build_expert_direct(const ExpertExchange& problem, const Machine& machine,
                              const ExpertKnobs& knobs) {
   check_cus(knobs.comm_cus, "comm_cus", machine.gpu);
-  Draft draft("direct", problem, machine, knobs);
+  ExpertDraft draft("direct", problem, machine, knobs);
   ScheduleBuilder& builder = draft.builder;
   const std::int32_t count = all_cus(machine.gpu, knobs.comm_cus);
   DirectFlags flags;
-  if (!draft.dispatches() && !knobs.pull) {
+  std::optional<NodeRoutes> nodes;
+  if (knobs.by_node) nodes.emplace(draft, count);
+  if (!draft.dispatches() && !knobs.pull && !knobs.by_node) {
     draft.buffers.back = draft.add("back", draft.routes.most_rows_of_source());
     flags.arrived = builder.flags("arrived", draft.ranks());
   }
@@ -150,7 +149,7 @@ Schedule build_expert_direct(const ExpertExchange& problem, const Machine& machi
         row_kernel(builder, rank, kExpertStepNames[static_cast<std::size_t>(problem.step)], true);
     for (std::int32_t p = 0; p < count; ++p) {
       builder.workgroup(id);
-      add_direct_part(draft, flags, rank, p, count);
+      add_direct_part(draft, nodes ? &*nodes : nullptr, flags, rank, p, count);
     }
     host_program(builder, rank, knobs, {{id, 0}});
   }
@@ -159,7 +158,7 @@ Schedule build_expert_direct(const ExpertExchange& problem, const Machine& machi
 
 Schedule build_expert_library(const ExpertExchange& problem, const Machine& machine,
                               const ExpertKnobs& knobs) {
-  Draft draft("library", problem, machine, knobs);
+  ExpertDraft draft("library", problem, machine, knobs);
   ScheduleBuilder& builder = draft.builder;
   if (draft.dispatches()) {
     draft.buffers.sorted = draft.add("sorted", draft.routes.most_rows_of_source());

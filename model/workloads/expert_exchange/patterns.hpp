@@ -25,6 +25,7 @@ ExpertExchange expert_exchange_of(const Problem& problem);
 
 struct ExpertKnobs : GemmKnobs {
   bool pull = false;
+  bool by_node = false;
   ServesPeers serves = ServesPeers::together;  // of rows that are added up
 };
 ExpertKnobs expert_knobs_of(const Values& values);

@@ -36,9 +36,18 @@ const std::array<Spec, 13> kFields{{
     gpus_field(),
 }};
 
-const std::array<Spec, 11> kKnobs{{
+constexpr std::array<std::string_view, 2> kRouteNames{"straight", "by-node"};
+
+const std::array<Spec, 12> kKnobs{{
     collective_knob("comm_cus"),
     collective_knob("transport"),
+    {.name = "route",
+     .help = "straight to each GPU, or once to each other node by the own rail, and on from there (by-node)",
+     .kind = ValueKind::name,
+     .names = kRouteNames,
+     .value_if_column_missing = 0,
+     .shown = "{}",
+     .not_shown = 0},
     collective_knob("peer_order"),
     collective_knob("lock"),
     sum_knob("peers"),
@@ -50,7 +59,7 @@ const std::array<Spec, 11> kKnobs{{
     collective_knob("host_barriers"),
 }};
 
-constexpr std::array<std::string_view, 6> kDirectKnobs{"comm_cus", "transport", "peer_order",
+constexpr std::array<std::string_view, 7> kDirectKnobs{"comm_cus", "transport", "route", "peer_order",
                                                        "lock",     "peers",     "launch"};
 
 constexpr std::array<std::string_view, 1> kLibraryKnobs{"form"};
@@ -97,6 +106,10 @@ Values default_knobs(const Problem& problem, const Machine& machine) {
 
 KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& machine, const Values& pins) {
   KnobSpace space = collective_space(pattern, problem, machine, Values(kKnobs), pins);
+  const int per_node = machine.gpus_per_node;
+  if (pattern.uses("route") && !pins.given("route") && problem.gpus() > per_node &&
+      problem.gpus() % per_node == 0)
+    space.axes.push_back(column_axis("route", {0, 1}));
   if (pattern.uses("launch") && !pins.given("launch")) space.axes.push_back(column_axis("launch", {0, 1}));
   return space;
 }
