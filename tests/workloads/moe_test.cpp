@@ -119,18 +119,18 @@ RC_GTEST_PROP(ExpertExchangeLaw, ByNodeBringsEveryRowOrSumToo, ()) {
   machine.nodes = between(1, 3);
   const int gpus = machine.gpu_count();
   const int experts = between(gpus, 12);
-  const Problem problem =
-      problem_with(expert_exchange(),
-                   {{"tokens", between(1, 60)},
-                    {"step", between(0, 1)},
-                    {"hidden", between(1, 40)},
-                    {"experts", experts},
-                    {"top_k", between(1, experts)},
-                    {"routing", between(0, 2)},
-                    {"capacity", between(0, 1) * between(50, 200)},
-                    {"block", between(1, 3)},
-                    {"dtype", *rc::gen::element(static_cast<int>(DType::bf16), static_cast<int>(DType::fp16))},
-                    {"gpus", gpus}});
+  const Problem problem = problem_with(
+      expert_exchange(),
+      {{"tokens", between(1, 60)},
+       {"step", between(0, 1)},
+       {"hidden", between(1, 40)},
+       {"experts", experts},
+       {"top_k", between(1, experts)},
+       {"routing", between(0, 2)},
+       {"capacity", between(0, 1) * between(50, 200)},
+       {"block", between(1, 3)},
+       {"dtype", *rc::gen::element(static_cast<int>(DType::bf16), static_cast<int>(DType::fp16))},
+       {"gpus", gpus}});
   const Values knobs = knobs_with(problem, machine,
                                   {{"route", 1},
                                    {"comm_cus", between(1, 4)},
@@ -180,7 +180,9 @@ TEST(ExpertExchange, ByNodeNeedsWholeNodes) {
   const Machine machine = find_machine("h200-8x8");
   const Problem problem = problem_with(
       expert_exchange(), {{"tokens", 8}, {"hidden", 16}, {"experts", 16}, {"top_k", 2}, {"gpus", 12}});
-  EXPECT_EQ(refusal_by([&] { schedule_with("direct", problem, machine, {{"route", 1}}); }),
+  EXPECT_EQ(refusal_by([&] {
+              schedule_with("direct", problem, machine, {{"route", 1}});
+            }),
             "route: by-node needs whole nodes; 12 GPUs are no multiple of 8");
 }
 
