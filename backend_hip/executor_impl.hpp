@@ -128,7 +128,7 @@ class Executor::Impl {
   std::vector<TileKernel> kernels_;
   DeviceTraits traits_;
   HeapLayout heap_;
-  MulticastHeaps multicast_;  // where operations are of the switch, and every rank has a GPU of its own
+  MulticastHeaps multicast_;  // where operations are multimem, and every rank has its own GPU
   std::uint64_t seed_ = 0;    // of the inputs
   std::vector<Rank> ranks_;
   MappedHost<FailureBoard> board_;

@@ -169,8 +169,7 @@ void Lowering::join_groups(std::size_t first_lowered, const Workgroup& program) 
     const bool of_switch = ops[i].multimem && multicast_ != 0;
     if (of_switch) {
       const std::uint32_t number = program.first_op + static_cast<std::uint32_t>(i);
-      if (!plain)
-        refuse(number, "is of the switch; GPUs run such operations in kernels that do not multiply");
+      if (!plain) refuse(number, "is multimem, which GPUs carry out only in kernels that do not multiply");
       send_to_switch(ops[i], number, program_.ops[first_lowered + i]);
     }
     const bool waits = loads(ops[i].kind) && ops[i].kind != OpKind::combine;
@@ -188,10 +187,11 @@ void Lowering::send_to_switch(const Op& op, std::uint32_t number, DeviceOp& firs
   const auto dtype = static_cast<DType>(first.dtype);
   const bool adds = dtype == DType::fp32 || dtype == DType::fp16 || dtype == DType::bf16;
   if (!adds || first.width != 16 || first.cols % kGroup != 0) {
-    refuse(number,
-           fmt::format("is of the switch, with {} columns of {}; it takes multiples of {} of fp32, fp16 "
-                       "and bf16, at multiples of 16 bytes",
-                       first.cols, name_of(dtype), kGroup));
+    refuse(
+        number,
+        fmt::format("is multimem, with {} columns of {}; the switch takes multiples of {} columns of fp32, "
+                    "fp16 and bf16, at multiples of 16 bytes",
+                    first.cols, name_of(dtype), kGroup));
   }
   first.multimem = 1;
   first.address += multicast_ - heap_base_[static_cast<std::size_t>(op.rank)];

@@ -137,9 +137,8 @@ const TileTraits* find_tile(const Schedule& schedule, const Kernel& kernel, cons
 //   rms_norm          of more than a row at once, or in a kernel that multiplies, attends or has sparse
 //                     products
 //   sparse products   that are not written out at once (see lower_sparse.cpp)
-//   the switch        with `multicast`, the address behind which all heaps are: operations of other types,
-//   off
-//                     the 16-byte grid, or in a kernel that multiplies
+//   multimem          with `multicast`, the address of all heaps: other types than fp32, fp16 and bf16, rows
+//                     that are not whole 16 bytes, or a kernel that multiplies
 RankProgram lower(const Schedule& schedule, const HeapLayout& heap, const DeviceTraits& device, int rank,
                   const std::vector<std::uint64_t>& heap_base, std::uint64_t multicast = 0);
 

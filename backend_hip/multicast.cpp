@@ -32,7 +32,6 @@ namespace {
 constexpr int kSinceMemory = 10020;  // versions of CUDA that brought these functions
 constexpr int kSinceMulticast = 12010;
 
-// The functions of the driver, asked from the runtime, so that nothing links against the driver library.
 template <class Function>
 Function driver(const char* name, int since) {
   return reinterpret_cast<Function>(driver_function(name, static_cast<unsigned int>(since)));
@@ -40,11 +39,12 @@ Function driver(const char* name, int since) {
 
 void check(CUresult result, const char* call) {
   if (result == CUDA_SUCCESS) return;
+  const std::string_view cause = result == CUDA_ERROR_OUT_OF_MEMORY
+                                     ? "a GPU has too little free memory"
+                                     : "the GPUs, or the fabric manager of this node, do not allow it";
   throw UserError(
-      fmt::format("multicast: {} failed with CUDA error {}; the GPUs, or the fabric manager of this node, do "
-                  "not allow it "
-                  "(--share-gpus checks results peer by peer)",
-                  call, static_cast<int>(result)));
+      fmt::format("multicast: {} failed with CUDA error {}: {} (--share-gpus checks results peer by peer)",
+                  call, static_cast<int>(result), cause));
 }
 
 #define TRITAX_DRIVER(name, since, suffix, ...) \
@@ -85,8 +85,10 @@ void require_multicast(int gpu) {
 
 }  // namespace
 
-MulticastHeaps::MulticastHeaps(int gpus, std::size_t bytes) : gpus_(gpus) {
+// Delegates, so that the destructor releases what there is when a call throws.
+MulticastHeaps::MulticastHeaps(int gpus, std::size_t bytes) : MulticastHeaps() {
   require_allowed();
+  gpus_ = gpus;
   for (int gpu = 0; gpu < gpus; ++gpu) require_multicast(gpu);
   CUmulticastObjectProp properties{};
   properties.numDevices = static_cast<unsigned int>(gpus);

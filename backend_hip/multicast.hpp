@@ -20,7 +20,7 @@ class MulticastHeaps {
   ~MulticastHeaps();
 
   void* heap(int gpu) const { return reinterpret_cast<void*>(heaps_[static_cast<std::size_t>(gpu)].address); }
-  // Of the begin of all heaps; 0: there are none.
+  // The multicast address of the start of all heaps; 0: there are none.
   std::uint64_t address() const { return all_.address; }
 
  private:

@@ -137,8 +137,7 @@ Spec gather_way_knob() {
   spec.name = "through";
   spec.help =
       "how blocks reach the GPUs: peer by peer, or stored once, and the switch copies them to all (multimem, "
-      "NVLink "
-      "SHARP)";
+      "NVLink SHARP)";
   spec.kind = ValueKind::name;
   spec.names = kGatherWayNames;
   spec.value_if_column_missing = 0;

@@ -178,6 +178,10 @@ void check_rows(const VerdictQuestion& question, const std::vector<const Publish
                     question.where, first.id, metric_name(first.metric)));
   }
   const PublishedEntry& second = *named.back();
+  if (&first == &second) {
+    throw UserError(
+        fmt::format("{}: rows: \"{}\" twice; name the rows of two ways", question.where, first.id));
+  }
   // Times of one call and of a further call are times alike.
   const auto kind = [](Metric metric) { return metric == Metric::time_difference ? Metric::time : metric; };
   if (kind(first.metric) != kind(second.metric) || first.unit != second.unit ||

@@ -150,7 +150,7 @@ TEST(Lowering, TheSwitchMovesSixteenBytes) {
     OneKernel test;
     add_sum_in_switch(test, rect);
     const std::string said = test.refusal(device_with_copy_engine(), kMulticast);
-    EXPECT_NE(said.find("is of the switch, with " + std::to_string(rect.cols) + " columns of bf16"),
+    EXPECT_NE(said.find("is multimem, with " + std::to_string(rect.cols) + " columns of bf16"),
               std::string::npos)
         << said;
   }

@@ -45,6 +45,17 @@ bool is_looked_at(const PublishedEntry& entry) {
          std::ranges::any_of(starts, [&](const std::string& start) { return entry.id.starts_with(start); });
 }
 
+// What a further step takes, as RCCL's form of flash decode was timed, of a form that was timed alone.
+PublishedEntry further_step(PublishedEntry entry) {
+  entry.id += "-further";
+  entry.metric = Metric::time_difference;
+  entry.clock = Clock::host;
+  entry.references = entry.scenarios;
+  entry.references.front().knobs.give("steps", 1);
+  entry.scenarios.front().knobs.give("steps", 2);
+  return entry;
+}
+
 // Those that the tests below look at.
 const std::vector<ReproducedRow>& rows() {
   static const std::vector<ReproducedRow> all = [] {
@@ -53,6 +64,9 @@ const std::vector<ReproducedRow>& rows() {
     std::erase_if(entries, [&](const PublishedEntry& entry) {
       return !is_looked_at(entry) && !served.contains(entry.id);
     });
+    for (std::size_t i = entries.size(); i-- > 0;) {
+      if (entries[i].id.starts_with("FD-c-b")) entries.push_back(further_step(entries[i]));
+    }
     return reproduce(entries);
   }();
   return all;
@@ -148,14 +162,15 @@ void expect_calibration_rows() {
   EXPECT_GE(seen, 25);
 }
 
-// Flash decode: full fusion saves a launch and a call, which is a lot for one sequence and nothing for eight
-// with a long cache.
+// Flash decode, step after step: full fusion saves a launch and a call, which is a lot for one sequence and
+// nothing for eight with a long cache.
 void expect_fusion_by_batch() {
   const auto gain = [](int batch, int keys) {
     const std::string end = std::to_string(batch) + "-h96-d128-g8-kv" + std::to_string(keys);
-    return row("FD-rccl-b" + end).predicted.value() / row("FD-c-b" + end + "-full-r1").predicted.value();
+    return row("FD-rccl-b" + end).predicted.value() /
+           row("FD-c-b" + end + "-full-r1-further").predicted.value();
   };
-  for (const int keys : {16384, 32768, 65536}) EXPECT_GT(gain(1, keys), 1.1) << keys;
+  for (const int keys : {16384, 32768, 65536, 131072}) EXPECT_GT(gain(1, keys), 1.1) << keys;
   for (const int keys : {32768, 131072, 262144}) EXPECT_LT(gain(8, keys), 1) << keys;
 }
 

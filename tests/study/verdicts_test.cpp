@@ -187,6 +187,8 @@ TEST(Verdicts, RefuseWhatCannotBeHeldAgainstEachOther) {
   expect_verdict_refused(kEntries + kPair + "rows = [\"store\", \"lod\"]\n", {"file.toml:", "rows", "lod"});
   expect_verdict_refused(kEntries + kPair + "rows = [\"store\", \"rate\"]\n",
                          {"file.toml:", "rows", "same metric and unit"});
+  expect_verdict_refused(kEntries + kPair + "rows = [\"store\", \"store\"]\n",
+                         {"file.toml:", "rows", "store", "twice"});
   expect_verdict_refused(kEntries + kPair + "rows = [\"store\"]\n",
                          {"file.toml:", "rows", "store", "speedup"});
   expect_verdict_refused(kEntries + kPair + "rows = [\"store\", \"load\", \"rate\"]\n",

@@ -106,7 +106,7 @@ TEST(GemmAllGather, PullsWhatPeersHaveComputed) {
 }
 
 // A mutant: a barrier of the own workgroup in place of one wait for data.
-TEST(GemmAllGather, TheCheckerMissesEveryWaitForData) {
+TEST(GemmAllGather, TheCheckerFindsEveryWaitThatIsLeftOut) {
   const Problem asked = gathered(192, 96, 64, DType::bf16, 3);
   Values knobs = sums::small_tiles(gemm_all_gather());
   give(knobs, "comm_cus", 2);
@@ -134,7 +134,7 @@ TEST(GemmAllGather, TheCheckerMissesEveryWaitForData) {
 }
 
 // Rows of a rank: 64, tiles of 32.
-TEST(GemmAllGather, HasAKernelAChunkOrAKernelThatPosts) {
+TEST(GemmAllGather, LaunchesAKernelPerChunkOrOneThatPosts) {
   const Problem asked = gathered(256, 192, 128, DType::bf16, 4);
   Values knobs = sums::small_tiles(gemm_all_gather());
   for (const int chunks : {1, 2, 5}) {

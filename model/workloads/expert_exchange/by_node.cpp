@@ -31,15 +31,16 @@ constexpr std::size_t kChunk = 20;
 }  // namespace
 
 NodeRoutes::NodeRoutes(ExpertDraft& draft, std::int32_t workgroups)
-    : draft_(draft), per_node_(draft.machine.gpus_per_node), workgroups_(workgroups) {
+    : draft_(draft),
+      per_node_(std::min(draft.machine.gpus_per_node, draft.ranks())),
+      workgroups_(workgroups) {
   const Routes& routes = draft.routes;
-  per_node_ = std::min(per_node_, draft.ranks());
   if (draft.ranks() % per_node_ != 0) {
     throw UserError(fmt::format("route: by-node needs whole nodes; {} GPUs are no multiple of {}",
                                 draft.ranks(), per_node_));
   }
-  std::vector<std::int32_t> rows(static_cast<std::size_t>(draft.ranks()),
-                                 0);  // in transit, by GPU that gets them
+  // In transit, by the GPU that receives them.
+  std::vector<std::int32_t> rows(static_cast<std::size_t>(draft.ranks()), 0);
   for (int source = 0; source < draft.ranks(); ++source) {
     const std::vector<Routed>& all = routes.of(source);
     std::vector<Block>& blocks = blocks_.emplace_back();

@@ -35,7 +35,7 @@ Share owned_columns(const GemmAllScatter& gemm, int rank);
 // Floating point operations of the whole problem: 2·M·N·K.
 double flops(const GemmAllScatter& gemm);
 
-// Bytes that one rank sends: its block to W-1 peers (arXiv:2511.12500 §4).
+// Bytes that one rank sends: its block of C, in the type of the operands, to W-1 peers (arXiv:2511.12500 §4).
 double egress_bytes(const GemmAllScatter& gemm, int rank);
 
 // The workloads.
