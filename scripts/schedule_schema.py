@@ -55,7 +55,7 @@ def schedule_schema():
                        {"pipeline": {"enum": ["serial", "overlapped", "ping-pong", "interleaved", "specialised"]},
                         "producers": SIZE}),
         "profile": {"enum": ["interpreter", "triton", "vendor", "mma-sync"]}, "placement": {"enum": ["dispatch", "persistent", "gang"]},
-        "cus": shape, "payload_share": SHARE, "start_ns": NUMBER,
+        "cus": shape, "payload_share": SHARE, "start_ns": NUMBER, "clk_per_stored_byte": NUMBER,
         "library": closed({"routine": {"enum": ["none", "plain", "gemm", "gemm-even-rows", "gemm-odd-rows", "block-copy",
                                                 "all-gather", "reduce-scatter", "all-reduce", "broadcast", "all-to-all",
                                                 "vllm-all-reduce", "sglang-all-reduce", "trtllm-all-reduce",

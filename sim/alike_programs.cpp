@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostTilesInTables = std::uint64_t{1} << 22;  // over al
 // out.
 auto form_of_kernel(const Kernel& k) {
   return std::tuple(k.resources, k.tile, k.placement, k.profile, k.cu_begin, k.cu_end, k.library,
-                    k.payload_share, k.start_ns, k.workgroups.size(), k.items.size());
+                    k.payload_share, k.start_ns, k.clk_per_stored_byte, k.workgroups.size(), k.items.size());
 }
 
 // Properties of an operation that are equal for alike operations: kinds, buffers, sizes.

@@ -17,6 +17,7 @@ struct DataPath : Move {
   double bytes = 0;
   double cap_gb_per_s = 0;
   double link_cost = 1;   // bytes on a link per byte stored
+  double vector_clk = 0;  // cycles of a compute unit per byte stored, Kernel::clk_per_stored_byte
   double with_flags = 1;  // bytes sent per byte of data, if flags travel in the words of the data
   // Crowding::step_of() the transfers on the link of the sender and of the receiver, if the link is full.
   std::uint8_t crowd_out = 0, crowd_in = 0;

@@ -70,11 +70,14 @@ void SharedResources::add_gpus() {
     }
     return limits ? wire(most) : FluidNetwork::kNone;
   };
+  const bool vector_work = std::any_of(run_.schedule.kernels.begin(), run_.schedule.kernels.end(),
+                                       [](const Kernel& kernel) { return kernel.clk_per_stored_byte > 0; });
   for (std::int32_t rank = 0; rank < run_.simulated_ranks; ++rank) {
     GpuState state(gpu);
     state.hbm = memory(gpu.hbm_gb_per_s);
     state.llc_port = gpu.llc_bytes > 0 ? memory(gpu.llc_gb_per_s) : FluidNetwork::kNone;
     if (gpu.atomic_gb_per_s > 0) state.atomic_units = memory(gpu.atomic_gb_per_s);
+    if (vector_work) state.vector_units = memory(gpu.cu_count() * gpu.boost_clock_ghz);
     for (int die = 0; die < gpu.xcds; ++die) state.l2_port.push_back(memory(l2_gb_per_s_));
     const auto vertex = static_cast<std::size_t>(rank);
     const double out = raw_sum(boost::out_edges(vertex, run_.topology.graph));

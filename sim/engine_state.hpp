@@ -225,6 +225,7 @@ struct GpuState {
   std::int32_t hbm = 0, llc_port = 0;
   std::array<std::int32_t, kPortsCount> egress{}, ingress{};  // by Ports; kNone: no port
   std::int32_t atomic_units = FluidNetwork::kNone;
+  std::int32_t vector_units = FluidNetwork::kNone;  // cycles per ns, if a kernel has vector work beside moves
   std::vector<std::int32_t> l2_port;
 };
 

@@ -25,6 +25,7 @@ DataPath DataTraffic::path_of(WorkgroupState& wg, const Op& op, double now) {
   const std::int32_t residents = run_.gpus[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
   const std::int32_t moves = op.multimem ? 1 : wg.together;
   path.cap_gb_per_s = run_.moves.workgroup_gb_per_s(wg.kernel, path.kind, std::max(1, residents) * moves);
+  if (path.kind == MoveKind::local_store) path.vector_clk = kernel.clk_per_stored_byte;
   const double payload_share =
       path.traffic() == Traffic::stores ? run_.moves.rates(wg.kernel).payload_share : 1;
   path.with_flags = 1 / payload_share;
@@ -116,6 +117,7 @@ std::vector<FluidNetwork::Use> DataTraffic::uses_of(const DataPath& path) const 
   const LinkRates& links = run_.moves.links(path.profile, path.traffic());
   const Shares& shares = resources_.shares_of(path.profile);
   std::vector<FluidNetwork::Use> uses;
+  if (path.vector_clk > 0) uses.push_back({from.vector_units, path.vector_clk});
   const auto memory = [&](const GpuState& gpu, double llc, double hbm) {
     if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, llc});
     uses.push_back({gpu.hbm, hbm});
@@ -191,6 +193,7 @@ std::int32_t DataTraffic::class_of(const DataPath& path) {
   if (path.fan > 1) key.cost_bits = mix(key.cost_bits ^ mix(static_cast<std::uint64_t>(path.fan)));
   if (path.with_flags != 1 && run_.moves.is_message(path))
     key.cost_bits = mix(key.cost_bits ^ mix(std::bit_cast<std::uint64_t>(path.with_flags)));
+  if (path.vector_clk > 0) key.cost_bits = mix(std::bit_cast<std::uint64_t>(path.vector_clk));
   if (const std::int32_t known = classes_.known(key); known != FluidNetwork::kNone) return known;
   const double cap = path.cap_gb_per_s > 0 ? path.cap_gb_per_s : std::numeric_limits<double>::infinity();
   return classes_.add(key, uses_of(path), cap);

@@ -5,6 +5,7 @@ A script gives its workload's name, the fields that tell its shapes apart, its f
   Problem(shape, rank, world)   operands on one rank; ValueError for shapes that it cannot split
   Problem.run(form)             its work
   Problem.check()               relative error of the result
+  Problem.fits(form)            optional: whether the form takes the shape
 
 Times in microseconds, over ranks the maximum of every repetition, then median, p10 and p90:
 
@@ -38,6 +39,8 @@ def shapes_of(paths, workload, fields, former_name=None):
         defaults = scenarios.get("defaults", {})
         for scenario in scenarios.get("scenario", []):
             full = {"workload": workload, **fields, **defaults, **scenario}
+            for name in [name for name, value in full.items() if isinstance(value, list) and f"{name}_count" in fields]:
+                full.update(zip((f"{name}_count", f"{name}_query", f"{name}_context"), full[name]))
             if full["workload"] in (workload, former_name) and full["dtype"] in DTYPES:
                 shapes[tuple(full[field] for field in fields)] = True
     return [dict(zip(fields, shape)) for shape in shapes]
@@ -140,6 +143,8 @@ def worker(rank, world, script, shapes, arguments, port):
         if not error < 1e-2:
             raise SystemExit(f"{shape}: relative error {error}")
         for form in script["forms"]:
+            if hasattr(problem, "fits") and not problem.fits(form):
+                continue
             calls = {"eager": lambda form=form: problem.run(form)}
             graph = None if form in script["not_as_graph"] else capture(problem, form)
             if graph is not None:

@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::int32_t kRowsOfWave = 16;  // least rows of a matrix instruction
 constexpr double kOpsPerScore = 4;
+constexpr double kMaskOps = 6;     // three comparisons, two conjunctions, a selection
 constexpr double kExpPerSimd = 4;  // per clock
 // For waves of 64 lanes: clocks between two instructions of one wave, clocks of a 16×16 matrix instruction,
 // and the most bytes that a lane moves per instruction.
@@ -25,17 +26,27 @@ double rounded_up(std::int32_t value, std::int32_t to) { return (value + to - 1)
 constexpr double kPeakShareOfMmaSync = 0.629;  // on GPUs with wgmma
 constexpr std::int32_t kStagesOfMmaSync = 2;
 
-bool in_turn(const KernelCosts& costs) { return costs.attend_block_keys > 0; }
+// Compiled kernels mask every block, also those that all queries see.
+double ops_per_score(const KernelCosts& costs) {
+  return costs.compiled_attention ? kOpsPerScore + kMaskOps : kOpsPerScore;
+}
+
+// Asynchronous matrix instructions need a whole group of rows.
+bool in_turn(const Gpu& gpu, const KernelCosts& costs, const MatmulTile& tile) {
+  return costs.attend_block_keys > 0 ||
+         (costs.compiled_attention && gpu.async_tile_copy && tile.m < kWgmmaRows);
+}
 
 // Cycles per block of tile.n keys if each wave does its work in turn.
-double clocks_in_turn(const Gpu& gpu, const MatrixRate& rate, const MatmulTile& tile, double d, double e) {
+double clocks_in_turn(const Gpu& gpu, const KernelCosts& costs, const MatrixRate& rate,
+                      const MatmulTile& tile, double d, double e) {
   const bool one_unit = gpu.lanes_per_wave == 64;
   const double m = rounded_up(tile.m, kRowsOfWave);
   const double n = tile.n, simds = gpu.simds_per_cu;
   const double reached = gpu.async_tile_copy ? kPeakShareOfMmaSync : rate.issue_efficiency;
   const double t_matrix = 4 * m * n * d / (rate.flop_per_clk_per_cu * reached);
   const double t_exp = m * n / (kExpPerSimd * simds);
-  const double t_plain = (kOpsPerScore * m * n + m * d) / ((one_unit ? 16 : 32) * simds);
+  const double t_plain = (ops_per_score(costs) * m * n + m * d) / ((one_unit ? 16 : 32) * simds);
   const double lds_bytes = (1 + m / kRowsOfWave) * 2 * n * d * e + m * d * e;
   return t_matrix + (one_unit ? t_exp + t_plain : std::max(t_exp, t_plain)) +
          lds_bytes / gpu.lds_bytes_per_clk;
@@ -55,15 +66,17 @@ double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
 
   const double t_matrix = 4 * m * n * d / (rate.flop_per_clk_per_cu * rate.issue_efficiency * busy);
   const double t_exp = m * n / (kExpPerSimd * simds * busy);
-  const double t_plain = (kOpsPerScore * m * n + m * d) / ((one_unit ? 16 : 32) * simds * busy);
+  const double t_plain = (ops_per_score(costs) * m * n + m * d) / ((one_unit ? 16 : 32) * simds * busy);
   const double t_vector = one_unit ? t_exp + t_plain : std::max(t_exp, t_plain);
   const double t_port =
       std::max(costs.matmul_least_step_clk, costs.matmul_step_clk + block_bytes / gpu.cu_l2_bytes_per_clk);
-  if (in_turn(costs)) return std::max(clocks_in_turn(gpu, rate, tile, d, bytes_of(dtype)), t_port);
+  if (in_turn(gpu, costs, tile))
+    return std::max(clocks_in_turn(gpu, costs, rate, tile, d, bytes_of(dtype)), t_port);
   if (wgmma) {
     const double read_bytes = m / kWgmmaRows * (block_bytes + kWgmmaRows * d * bytes_of(dtype));
     const double t_wgmma = std::max(t_matrix, read_bytes / gpu.lds_bytes_per_clk);
-    return std::max(t_wgmma + (tile.pipeline == Pipeline::serial ? t_exp + t_plain : t_exp), t_port);
+    const bool hides_plain = tile.pipeline != Pipeline::serial && !costs.compiled_attention;
+    return std::max(t_wgmma + (hides_plain ? t_exp : t_exp + t_plain), t_port);
   }
   const double t_lds = (1 + waves) * block_bytes / gpu.lds_bytes_per_clk;
   const double t_issue = t_vector + t_matrix * rate.issue_efficiency * kIssueClk / kMatrixInstructionClk;
@@ -91,8 +104,9 @@ AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
                        const Resources& resources, const AttendWork& work) {
   TRITAX_ASSERT(given.m > 0 && given.n > 0 && given.waves > 0, "attend without a tile shape");
   MatmulTile tile = given;
-  if (in_turn(costs)) {
-    tile.n = costs.attend_block_keys;
+  const bool turns = in_turn(gpu, costs, given);
+  if (turns) {
+    if (costs.attend_block_keys > 0) tile.n = costs.attend_block_keys;
     tile.pipeline = Pipeline::overlapped;  // loads of keys and values overlap the work of waves
   }
   const MatrixRate& rate = gpu.rate(dtype);
@@ -120,13 +134,14 @@ AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
   const double room = resources.lds_bytes > 0 ? resources.lds_bytes : gpu.lds_bytes_per_workgroup_max;
   result.stages =
       std::clamp(static_cast<std::int32_t>(room / (2 * tile.n * d * e)), 1, costs.most_operand_stages);
-  if (in_turn(costs)) result.stages = kStagesOfMmaSync;
+  if (turns) result.stages = kStagesOfMmaSync;
+  if (costs.compiled_attention) result.wait_ns.fill(result.steps * gpu.attend_chain_ns);
   if (tile.pipeline == Pipeline::serial) {
     const double block_ns = 2 * tile.n * d * e / gpu.cu_load_gb_per_s;
     const std::array<double, 3> latency_ns{gpu.l2_latency_ns, gpu.llc_latency_ns,
                                            gpu.memory_stage_latency_ns()};
     for (std::size_t level = 0; level < latency_ns.size(); ++level) {
-      result.wait_ns[level] =
+      result.wait_ns[level] +=
           result.steps * latency_ns[level] * (2 + block_ns / std::max(1e-9, gpu.hbm_latency_ns));
     }
     return result;

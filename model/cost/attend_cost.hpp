@@ -61,6 +61,14 @@
 // instructions, synchronous ones (mma.sync) reach 62.9 % of the peak (arXiv:2501.12084, §6.2, table 7:
 // microbenchmarks of an H800, mean over shapes and types; 65.3 % for fp16).
 //
+// Kernels that a compiler makes from tiles (KernelCosts::compiled_attention, Triton) use synchronous matrix
+// instructions below 64 rows of queries: then this law holds for them too, with the keys of their tile. From
+// 64 rows on they use wgmma, but one group of waves multiplies and weighs in turn: t_matrix + t_exp + t_vector.
+// They mask every block: six more instructions per score (arXiv:2511.11581, listings).
+// In either case a block is also a chain of dependent instructions: products along a head, maximum and sum
+// across waves through LDS, weights from registers to operands, products along the keys. The chain takes
+// Gpu::attend_chain_ns besides, whatever the size of the block; other workgroups of the unit fill it.
+//
 // Masked keys cost as much as other keys: patterns leave out whole blocks of masked keys.
 #pragma once
 

@@ -32,6 +32,7 @@ KernelCosts of_triton(const Machine& machine) {
   costs.meet_ns = costs.passed_op_ns = costs.sent_signal_ns = 0;
   costs.lds_bytes_of_senders = 0;
   costs.copy_engine_row_bytes = 0;
+  costs.compiled_attention = true;
   return costs;
 }
 
@@ -92,6 +93,7 @@ void run_by_interpreter(Schedule& schedule) {
     kernel.profile = has_attention(schedule, kernel) ? KernelProfile::mma_sync : KernelProfile::interpreter;
     kernel.library = {};
     kernel.start_ns = 0;
+    kernel.clk_per_stored_byte = 0;  // the interpreter computes no row
     kernel.payload_share = 1;
   }
 }

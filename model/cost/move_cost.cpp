@@ -96,6 +96,10 @@ double MoveCosts::workgroup_gb_per_s(std::size_t kernel, MoveKind kind, std::int
   const KernelRates& limits = rates_[kernel];
   double rate = unit_gb_per_s(machine_.gpu, costs_.of(schedule_.kernels[kernel]), kind) /
                 (sharers * limits.time_factor);
+  const double vector_clk = schedule_.kernels[kernel].clk_per_stored_byte;
+  if (kind == MoveKind::local_store && vector_clk > 0) {
+    rate = std::min(rate, machine_.gpu.boost_clock_ghz / vector_clk);
+  }
   if (limits.workgroup_gb_per_s > 0) rate = std::min(rate, limits.workgroup_gb_per_s);
   const bool limited = limits.remote_store_gb_per_s > 0 && traffic_of(kind) == Traffic::stores;
   return limited ? std::min(rate, limits.remote_store_gb_per_s) : rate;

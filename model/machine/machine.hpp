@@ -124,6 +124,8 @@ struct Gpu {
   double atomic_gb_per_s = 0;          // additions into own memory, of all CUs together; 0: as memory
   double cu_remote_atomic_gb_per_s = 0;
 
+  double attend_chain_ns = 0;  // dependent instructions of one block of attention; model/cost/attend_cost.hpp
+
   // Flags.
   double flag_same_die_ns = 0;         // gpu scope: release on one CU to acquire on another of the same die
   double flag_cross_die_ns = 0;        // gpu scope, other die
@@ -163,6 +165,8 @@ struct KernelCosts {
   // For attention whose waves multiply, weigh and read LDS in turn (model/cost/attend_cost.hpp): keys per
   // block, for any tile of a schedule. 0: attention by the pipeline of the tile.
   std::int32_t attend_block_keys = 0;
+  // Attention compiled from tiles: its waves meet between products and softmax (model/cost/attend_cost.hpp).
+  bool compiled_attention = false;
   double lds_bytes_of_senders = 9216;  // with async_tile_store, besides the tile: operations, barriers
   // Requests of the compute units of one port for the same operands reach the L2 as one request if they come
   // within this time; sim/engine_lock_step.cpp. 0: requests are separate.

@@ -24,8 +24,9 @@ using Kind = Finding::Kind;
 
 constexpr std::int32_t kMaxMatrixTile = 65536;  // rows, columns or depth
 constexpr std::int32_t kMaxWaves = 64;          // per workgroup; no GPU has more
-constexpr double kMostStartNs = 3.6e12;         // an hour: the clock still resolves a thousandth of a ns
-constexpr double kLeastPayloadShare = 1e-3;     // smaller shares let times overflow
+constexpr double kMostClkPerByte = 10000;
+constexpr double kMostStartNs = 3.6e12;      // an hour: the clock still resolves a thousandth of a ns
+constexpr double kLeastPayloadShare = 1e-3;  // smaller shares let times overflow
 
 bool in_range(std::int64_t index, std::size_t size) {
   return index >= 0 && index < static_cast<std::int64_t>(size);
@@ -98,6 +99,10 @@ class RangeChecker {
     if (!(kernel.payload_share >= kLeastPayloadShare && kernel.payload_share <= 1)) {
       refuse(Kind::out_of_range, fmt::format("payload_share is {}; give a share from {} to 1",
                                              kernel.payload_share, kLeastPayloadShare));
+    }
+    if (!(kernel.clk_per_stored_byte >= 0 && kernel.clk_per_stored_byte <= kMostClkPerByte)) {
+      refuse(Kind::out_of_range, fmt::format("clk_per_stored_byte is {}; give cycles from 0 to {:.0f}",
+                                             kernel.clk_per_stored_byte, kMostClkPerByte));
     }
     if (!(kernel.start_ns >= 0 && kernel.start_ns <= kMostStartNs)) {
       refuse(Kind::out_of_range, fmt::format("start_ns is {}; give a time from 0 to {:.3g} (an hour)",

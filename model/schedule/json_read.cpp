@@ -132,10 +132,22 @@ class Reader {
   }
 
   void read_kernel(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 15> keys{
-        "name",      "rank",    "profile",       "threads",  "registers_per_thread", "lds_bytes", "tile",
-        "cus",       "library", "payload_share", "start_ns", "registers_filled",     "placement", "items",
-        "workgroups"};
+    static constexpr std::array<std::string_view, 16> keys{"name",
+                                                           "rank",
+                                                           "profile",
+                                                           "threads",
+                                                           "registers_per_thread",
+                                                           "lds_bytes",
+                                                           "tile",
+                                                           "cus",
+                                                           "library",
+                                                           "payload_share",
+                                                           "start_ns",
+                                                           "registers_filled",
+                                                           "placement",
+                                                           "items",
+                                                           "workgroups",
+                                                           "clk_per_stored_byte"};
     refuse_rates(value);
     value.expect_object(keys);
     Kernel kernel;
@@ -162,6 +174,9 @@ class Reader {
     if (value.has("library")) kernel.library = library_kernel(value.at("library"));
     if (value.has("payload_share")) kernel.payload_share = value.at("payload_share").number(0);
     if (value.has("start_ns")) kernel.start_ns = value.at("start_ns").number(0);
+    if (value.has("clk_per_stored_byte")) {
+      kernel.clk_per_stored_byte = value.at("clk_per_stored_byte").number(0);
+    }
     if (value.has("registers_filled")) kernel.registers_filled = value.at("registers_filled").boolean();
     each_of(value.at("workgroups"), [&](const JsonValue& workgroup) {
       kernel.workgroups.push_back(read_program(workgroup, kernel.rank));

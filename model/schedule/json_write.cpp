@@ -208,6 +208,7 @@ class Writer {
     if (kernel.library.routine != LibraryRoutine::none) write_library(kernel.library);
     write_unless("payload_share", kernel.payload_share, 1.0);
     write_unless("start_ns", kernel.start_ns, 0.0);
+    write_unless("clk_per_stored_byte", kernel.clk_per_stored_byte, 0.0);
     write_unless("registers_filled", kernel.registers_filled, false);
     raw(R"(, "workgroups": [)");
     write_items(3, kernel.workgroups,

@@ -316,6 +316,7 @@ constexpr std::array<KernelOption, 15> kKernelOptions{{
     {"library", [](Kernel& k, const OptionValue& v) { k.library = library_of_option(v.value); }},
     {"payload_share", [](Kernel& k, const OptionValue& v) { k.payload_share = v.real(); }},
     {"start_ns", [](Kernel& k, const OptionValue& v) { k.start_ns = v.real(); }},
+    {"clk_per_stored_byte", [](Kernel& k, const OptionValue& v) { k.clk_per_stored_byte = v.real(); }},
     {"registers_filled", [](Kernel& k, const OptionValue& v) { k.registers_filled = v.value.cast<bool>(); }},
 }};
 

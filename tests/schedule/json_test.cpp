@@ -58,6 +58,7 @@ RC_GTEST_PROP(ScheduleJson, ReadingRestoresWhetherRegistersAreFilled, ()) {
   const Schedule written = *random_schedule();
   const Schedule read = schedule_from_json(schedule_to_json(written), "text");
   for (std::size_t i = 0; i < read.kernels.size(); ++i) {
+    RC_ASSERT(read.kernels[i].clk_per_stored_byte == written.kernels[i].clk_per_stored_byte);
     RC_ASSERT(read.kernels[i].registers_filled == written.kernels[i].registers_filled);
   }
 }

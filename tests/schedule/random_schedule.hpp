@@ -129,6 +129,7 @@ inline Kernel random_kernel(int ranks) {
   }
   kernel.payload_share = *rc::gen::element(1.0, 0.5, 0.9375);
   kernel.start_ns = *rc::gen::element(0.0, 7150.0, 0.1);
+  kernel.clk_per_stored_byte = *rc::gen::element(0.0, 0.25, 3.0);
   kernel.registers_filled = below(2) == 1;
   return kernel;
 }

@@ -16,6 +16,7 @@
 #include "model/parts/library_attention.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/launching.hpp"
+#include "model/workload/library_call.hpp"
 #include "model/workloads/paged_attention/batch.hpp"
 #include "model/workloads/paged_attention/heuristics.hpp"
 #include "model/workloads/paged_attention/problem.hpp"
@@ -390,6 +391,42 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
       machine);
 }
 
+// Rows of backend_hip/baselines/paged_attention.py with replayed graphs. The form is keys at a time x rows x
+// segments; its waves are those of the script.
+std::optional<LibraryCall> library_call(const CsvRow& line) {
+  if (!is_of_program(line, paged_attention(), true) || !line.has("form")) return std::nullopt;
+  if (kProgramLaunches[line.choice("launch", kProgramLaunches)] != "graph") return std::nullopt;
+  struct Form {
+    std::int64_t tile, rows, segments, waves;
+  };
+  constexpr std::array<std::string_view, 7> kForms{"16x16x1",   "32x16x1",  "128x16x1", "64x64x1",
+                                                   "128x128x1", "16x16x16", "32x16x16"};
+  constexpr std::array<Form, 7> kKnobsOfForms{{{16, 16, 1, 4},
+                                               {32, 16, 1, 4},
+                                               {128, 16, 1, 8},
+                                               {64, 64, 1, 4},
+                                               {128, 128, 1, 8},
+                                               {16, 16, 16, 4},
+                                               {32, 16, 16, 4}}};
+  const Form& form = kKnobsOfForms[line.choice("form", kForms)];
+  LibraryCall call;
+  call.form = LibraryForm::kernel;
+  call.problem = problem_of_row(line, paged_attention());
+  for (const char* part : {"sequences_count", "sequences_query", "sequences_context"}) {
+    call.problem.values.give(part, line.integer(part, 1, kMaxSize));
+  }
+  call.pattern = "flexible-tile";
+  call.knobs = Values(kKnobs);
+  call.knobs.give("tile", form.tile);
+  call.knobs.give("block_m", form.rows);
+  call.knobs.give("segments", form.segments);
+  call.knobs.give("waves", form.waves);
+  call.knobs.give("launch", static_cast<std::int64_t>(LaunchMode::graph));
+  call.knobs.give(kKernelsKnob, static_cast<std::int64_t>(KernelClass::triton));
+  call.time_column = "device_us";
+  return call;
+}
+
 }  // namespace
 
 PagedProblem paged_problem_of(const Problem& problem) {
@@ -412,6 +449,7 @@ const Workload& paged_attention() {
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,
+      .library_call = library_call,
       .step_rows_of = graph_rows,
       .timed_by_host = true,
       .block = BlockRole::cached_attention,
