@@ -463,8 +463,8 @@ std::optional<LibraryCall> library_call(const CsvRow& line) {
   call.problem = problem_of_row(line, streaming_kernel());
   call.pattern = form == "eager" ? "separate" : "fused";
   call.knobs = Values(kKnobs);
-  // A workgroup a row; several where a schedule of so many would be large, which changes little then. The kernel
-  // of rotary asks for all heads of a row at once: one head of as many rows moves as much at once.
+  // A workgroup a row; several where a schedule of so many would be large, which changes little then. The
+  // kernel of rotary asks for all heads of a row at once: one head of as many rows moves as much at once.
   const Streaming rows = streaming_of(call.problem, call.knobs);
   if (rows.rotates()) call.knobs.give("heads", static_cast<std::int64_t>(HeadPlaces::apart));
   const std::int32_t few = rows.rows > kMostRowsApart ? 4 : 1;
