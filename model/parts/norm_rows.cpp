@@ -74,13 +74,14 @@ void check_norm_rows(std::int64_t rows, int gpus, std::string_view field) {
       field, rows, gpus, kMaxOperations, most));
 }
 
-double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands) {
-  constexpr double kMatrices = 3;  // C, residual and normalised rows; the weights are one more row
-  return (kMatrices * static_cast<double>(rows) + 1) * static_cast<double>(cols) *
-         bytes_of(product_dtype(operands));
+double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands, DType normed) {
+  constexpr double kMatrices = 2;  // C and residual; the weights are one more row
+  const double row_bytes = static_cast<double>(cols) * bytes_of(product_dtype(operands));
+  return (kMatrices * static_cast<double>(rows) + 1) * row_bytes +
+         static_cast<double>(rows) * static_cast<double>(cols) * bytes_of(normed);
 }
 
-NormRows add_norm(SumDraft& draft) {
+NormRows add_norm(SumDraft& draft, std::optional<DType> normed) {
   ScheduleBuilder& builder = draft.builder;
   const auto m = static_cast<std::int32_t>(draft.problem.m);
   const auto n = static_cast<std::int32_t>(draft.problem.n);
@@ -88,13 +89,22 @@ NormRows add_norm(SumDraft& draft) {
   NormRows norm;
   norm.residual = builder.buffer({"residual", dtype, m, n, 1, n});
   norm.weights = builder.buffer({"weights", dtype, 1, n, 1, n});
-  norm.normed = builder.buffer({"normed", dtype, m, n, 1, n});
+  norm.normed = builder.buffer({"normed", normed.value_or(dtype), m, n, 1, n});
   builder.result(norm.normed);
   builder.input(builder.whole(norm.residual), InputValues::same);
   builder.input(builder.whole(norm.weights), InputValues::same);
-  builder.expect_copy(builder.whole(draft.c), builder.whole(norm.residual, 0), true);
-  builder.expect_rms_norm(builder.whole(norm.normed), builder.whole(draft.c, 0),
-                          builder.whole(norm.weights, 0));
+  const Region weights = builder.whole(norm.weights, 0);
+  if (draft.everywhere) {
+    builder.expect_copy(builder.whole(draft.c), builder.whole(norm.residual, 0), true);
+    builder.expect_rms_norm(builder.whole(norm.normed), builder.whole(draft.c, 0), weights);
+    return norm;
+  }
+  for (int owner = 0; owner < draft.ranks(); ++owner) {
+    const Rect block = block_of(draft.problem, owner);
+    const Region sum{draft.c, owner, draft.place_in_c(owner, block)};
+    builder.expect_copy(sum, {norm.residual, owner, block}, true);
+    builder.expect_rms_norm({norm.normed, kEveryRank, block}, sum, weights);
+  }
   return norm;
 }
 
@@ -102,6 +112,7 @@ void add_up_norm_row(SumDraft& draft, const NormRows& norm, std::int16_t slots, 
                      const std::vector<int>& peers) {
   ScheduleBuilder& builder = draft.builder;
   const Rect whole = row_of(draft, row);
+  const bool of_block = slots == draft.slots;
   const bool in_switch = draft.knobs.transport == Transport::multimem && draft.sends();
   add_of_all(draft, [&] {
     if (in_switch) {
@@ -112,7 +123,8 @@ void add_up_norm_row(SumDraft& draft, const NormRows& norm, std::int16_t slots, 
     }
     for (const int peer : peers) {
       if (slots >= 0) {
-        builder.reduce(slots, slot_of_row(draft, peer, row), rank);
+        builder.reduce(
+            slots, of_block ? draft.place_in_slot(rank, peer, whole) : slot_of_row(draft, peer, row), rank);
       } else {
         builder.reduce(draft.partial, whole, peer);
       }
@@ -123,9 +135,11 @@ void add_up_norm_row(SumDraft& draft, const NormRows& norm, std::int16_t slots, 
 
 void finish_norm_row(SumDraft& draft, const NormRows& norm, int rank, std::int32_t row) {
   ScheduleBuilder& builder = draft.builder;
-  builder.store(draft.c, row_of(draft, row), rank);
+  const Rect whole = row_of(draft, row);
+  builder.store(draft.c, draft.place_in_c(rank, whole), rank);
   builder.rms_norm(norm.weights, row_of(draft, 0), rank);
-  builder.store(norm.normed, row_of(draft, row), rank);
+  if (norm.shard >= 0) return builder.store(norm.shard, draft.place_in_c(rank, whole), rank);
+  builder.store(norm.normed, whole, rank);
 }
 
 std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank, KernelProfile profile) {
@@ -140,9 +154,12 @@ std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank, Ke
     kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads, draft.problem.n);
   }
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
-  for (std::int32_t row = 0; row < draft.problem.m; ++row) {
+  const Rect own = block_of(draft.problem, rank);
+  const std::int32_t first = draft.everywhere ? 0 : own.row;
+  const std::int32_t rows = draft.everywhere ? static_cast<std::int32_t>(draft.problem.m) : own.rows;
+  for (std::int32_t row = first; row < first + rows; ++row) {
     draft.builder.workgroup(id);
-    draft.builder.load(draft.c, row_of(draft, row), rank);
+    draft.builder.load(draft.c, draft.place_in_c(rank, row_of(draft, row)), rank);
     draft.builder.reduce(norm.residual, row_of(draft, row), rank);
     finish_norm_row(draft, norm, rank, row);
   }

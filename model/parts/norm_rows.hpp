@@ -17,6 +17,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct NormRows {
   std::int16_t residual = -1;
   std::int16_t weights = -1;
   std::int16_t normed = -1;
+  std::int16_t shard = -1;  // the normalised rows of the own block, before a gather; -1: none
 };
 
 // Throws UserError for rows of `cols` elements that no workgroup can hold; `field`: the name of `cols`.
@@ -37,23 +39,28 @@ void check_norm_columns(std::int64_t cols, std::string_view field);
 // Throws UserError where normalising `rows` rows of sums of `gpus` GPUs is too much to schedule.
 void check_norm_rows(std::int64_t rows, int gpus, std::string_view field);
 
-// Bytes per rank of C, the residual stream, the weights and the normalised rows.
-double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands);
+// Bytes per rank of C, the residual stream, the weights and the normalised rows of type `normed`.
+double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands, DType normed);
+inline double norm_bytes(std::int64_t rows, std::int64_t cols, DType operands) {
+  return norm_bytes(rows, cols, operands, product_dtype(operands));
+}
 
-// Adds buffers, inputs and reference to a draft with sums on all ranks; the normalised rows are the result.
-// C, the residual stream and the normalised rows have product_dtype(); so must the draft's C.
-NormRows add_norm(SumDraft& draft);
+// Adds buffers, inputs and reference; the normalised rows of all blocks are the result, on every rank. C and
+// the residual stream have product_dtype(); so must the draft's C. `normed`: type of the normalised rows; the
+// same by default. Where the draft's sums stay with their owners, so does the stream.
+NormRows add_norm(SumDraft& draft, std::optional<DType> normed = {});
 
 // Adds the operations that leave in the accumulator the residual and the sum of a row over all ranks.
-// `slots`: of the peers' summands, one matrix per source, or -1 where their partial sums are loaded.
+// `slots`: of the peers' summands, the draft's or one matrix per source, or -1 where their partial sums are
+// loaded.
 void add_up_norm_row(SumDraft& draft, const NormRows& norm, std::int16_t slots, int rank, std::int32_t row,
                      const std::vector<int>& peers);
 
 // Adds the end of a row: the sum with the residual is in the accumulator.
 void finish_norm_row(SumDraft& draft, const NormRows& norm, int rank, std::int32_t row);
 
-// Adds a kernel that adds the residual to C, which holds the sums, and normalises it; a workgroup per row, of
-// a vendor's framework or of the same hand as the others. Returns its number.
+// Adds a kernel that adds the residual to the rank's C, which holds the sums, and normalises it; a workgroup
+// per row, of a vendor's framework or of the same hand as the others. Returns its number.
 std::int32_t add_norm_kernel(SumDraft& draft, const NormRows& norm, int rank,
                              KernelProfile profile = KernelProfile::vendor);
 

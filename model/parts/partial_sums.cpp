@@ -65,6 +65,7 @@ void add_reference_alone(SumDraft& draft) {
   builder.input(builder.whole(draft.partial));
   for (int owner = 0; owner < draft.ranks(); ++owner) {
     const Rect block = block_of(draft.problem, owner);
+    if (block.rows == 0 || block.cols == 0) continue;  // more ranks than rows
     builder.expect_sum({draft.c, draft.everywhere ? kEveryRank : owner, draft.place_in_c(owner, block)},
                        {draft.partial, kEveryRank, block});
   }

@@ -31,6 +31,7 @@
 #include "model/workloads/reduce_scatter/workload.hpp"
 #include "model/workloads/remote_access/workload.hpp"
 #include "model/workloads/ring_attention/workload.hpp"
+#include "model/workloads/rooted/workload.hpp"
 #include "model/workloads/spmv/workload.hpp"
 #include "model/workloads/streaming_kernel/workload.hpp"
 #include "model/workloads/ulysses_attention/workload.hpp"
@@ -50,7 +51,7 @@ const Workload* first_that(const Suits& suits) {
 }  // namespace
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 27> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 31> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -67,6 +68,10 @@ std::span<const Workload* const> workloads() {
                                                    &all_reduce_norm(),
                                                    &all_to_all(),
                                                    &broadcast(),
+                                                   &rooted_reduce(),
+                                                   &rooted_gather(),
+                                                   &rooted_scatter(),
+                                                   &send_receive(),
                                                    &expert_exchange(),
                                                    &flash_decode(),
                                                    &attention(),

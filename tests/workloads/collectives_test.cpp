@@ -17,6 +17,7 @@
 #include "model/workloads/all_to_all/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
 #include "model/workloads/reduce_scatter/workload.hpp"
+#include "model/workloads/rooted/workload.hpp"
 #include "sim/simulate.hpp"
 #include "tests/workloads/partial_sums.hpp"
 
@@ -98,7 +99,9 @@ TEST_P(EveryCollective, TakesNoLessThanItsBytesNeedOnTheLinks) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EveryCollective,
-                         testing::Values(&reduce_scatter(), &all_reduce(), &all_to_all(), &broadcast()),
+                         testing::Values(&reduce_scatter(), &all_reduce(), &all_to_all(), &broadcast(),
+                                         &rooted_reduce(), &rooted_gather(), &rooted_scatter(),
+                                         &send_receive()),
                          [](const auto& workload) {
                            std::string name(workload.param->name);
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -106,8 +109,9 @@ INSTANTIATE_TEST_SUITE_P(All, EveryCollective,
                          });
 
 RC_GTEST_PROP(Collectives, AreSoundAndRightOnRaggedShapesWithAnyKnobs, ()) {
-  constexpr std::array all{reduce_scatter, all_reduce, all_to_all, broadcast};
-  const Workload& workload = all[static_cast<std::size_t>(between(0, 3))]();
+  constexpr std::array all{reduce_scatter, all_reduce,    all_to_all,     broadcast,
+                           rooted_reduce,  rooted_gather, rooted_scatter, send_receive};
+  const Workload& workload = all[static_cast<std::size_t>(between(0, 7))]();
   const int gpus = between(least_gpus(workload), 8);
   const auto dtype = static_cast<DType>(between(0, kCommonDTypeCount - 1));
   const Problem asked = collective_of(workload, gpus + between(0, 90), between(1, 90), dtype, gpus);
@@ -121,7 +125,7 @@ RC_GTEST_PROP(Collectives, AreSoundAndRightOnRaggedShapesWithAnyKnobs, ()) {
   if (coin()) knobs.give("comm_cus", between(1, machine.gpu.cu_count()));
   if (knobs.has("rings")) knobs.give("rings", between(1, 4));
   knobs.give("transport", between(0, 1));
-  knobs.give("peer_order", between(0, 2));
+  if (knobs.has("peer_order")) knobs.give("peer_order", between(0, 2));
   knobs.give("lock", between(0, 2));
   knobs.give("host_barriers", between(0, 1));
   for (const Pattern& pattern : workload.patterns) {

@@ -95,6 +95,7 @@ inline std::map<int, double> sent_bytes(const Schedule& schedule) {
             op.kind == OpKind::store || op.kind == OpKind::copy || op.kind == OpKind::atomic_add;
         if (puts && op.rank != kernel.rank) bytes[kernel.rank] += bytes_of_op(op);
         if (op.kind == OpKind::reduce && op.rank != kernel.rank) bytes[op.rank] += bytes_of_op(op);
+        if (op.kind == OpKind::copy && op.src_rank != kernel.rank) bytes[op.src_rank] += bytes_of_op(op);
       }
     }
   }
