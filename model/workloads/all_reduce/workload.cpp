@@ -4,6 +4,7 @@
 //   one-shot  every GPU adds up the whole sum itself: one_shot.hpp
 //   two-shot  model/parts/sum_patterns.hpp: pieces go to their owner, and the owner's sum goes to all
 //   ring      model/parts/sum_patterns.hpp: every piece visits all GPUs; the last one stores the sum to all
+//   atomic, spin-lock   model/parts/sum_patterns.hpp: every GPU adds its pieces onto the sum of every GPU
 #include "model/workloads/all_reduce/workload.hpp"
 
 #include <array>
@@ -73,6 +74,18 @@ Schedule build_ring(const Problem& problem, const Machine& machine, const Values
   return draft.builder.finish();
 }
 
+// Beside the matrix and the sum: the sum in fp32, where atomics add another type.
+template <Onto onto>
+Schedule build_onto(const Problem& problem, const Machine& machine, const Values& values) {
+  const auto dtype = static_cast<DType>(problem["dtype"]);
+  const int wider = bytes_of(sum_dtype(dtype)) / bytes_of(dtype);
+  const bool rounds = onto == Onto::atomics && wider > 1;
+  SumDraft draft = draft_of(onto == Onto::atomics ? "atomic" : "spin-lock", problem, machine, values,
+                            2.0 + (rounds ? wider : 0));
+  add_onto_sums(draft, onto);
+  return draft.builder.finish();
+}
+
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values) {
   SumDraft draft = draft_of("library", problem, machine, values, 3);
   add_library_sum(draft);
@@ -83,8 +96,9 @@ using Names = std::string_view;
 constexpr std::array<Names, 7> kShotKnobs{"comm_tile", "comm_cus", "transport", "peer_order",
                                           "peers",     "lock",     kStagedKnob};
 constexpr std::array<Names, 6> kRingKnobs{"comm_tile", "comm_cus", "rings", "peer_order", "peers", "lock"};
+constexpr std::array<Names, 5> kOntoKnobs{"comm_tile", "comm_cus", "peer_order", "peers", "lock"};
 
-const std::array<Pattern, 4> kPatterns{{
+const std::array<Pattern, 6> kPatterns{{
     {.name = "library",
      .summary = "the all-reduce of the vendor's collective library",
      .build = build_library,
@@ -103,6 +117,14 @@ const std::array<Pattern, 4> kPatterns{{
      .summary = "every piece goes around all GPUs, and the last one stores the sum to all",
      .knobs = kRingKnobs,
      .build = build_ring},
+    {.name = "atomic",
+     .summary = "every GPU adds its pieces atomically onto the sum on every GPU",
+     .knobs = kOntoKnobs,
+     .build = build_onto<Onto::atomics>},
+    {.name = "spin-lock",
+     .summary = "GPUs take turns at every piece of every sum: load, add, store",
+     .knobs = kOntoKnobs,
+     .build = build_onto<Onto::turns>},
 }};
 
 Values default_knobs(const Problem& problem, const Machine& machine) {
