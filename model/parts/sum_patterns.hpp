@@ -66,9 +66,10 @@ void add_ring(SumDraft& draft);
 //            summands is free. No GPU adds fp8, so its sums are fp32, and a second kernel rounds them.
 //   turns    by load, addition and store, while no other rank has the tile: wait for the own turn at sum(t)
 //            there; matmul; reduce sum(t); store sum(t); turn of the next rank (ROCm/iris iris/ccl, variant
-//            spinlock). There a lock beside each tile of a sum is taken by whoever comes first. An operation
-//            that polls a flag of another rank until it has changed it is missing, so turns are given away in
-//            one order that the lock allows: ranks come to a sum in the order in which it is on their way.
+//            spinlock). There the workgroup that comes first takes a lock beside each tile of a sum. An
+//            operation that polls a flag of another rank until it has changed it is missing, so turns are
+//            given away in one order that the lock allows: ranks come to a sum in the order in which it is on
+//            their way.
 //
 // Each addition rounds to the dtype of C. Without a product the own summand is loaded instead, for each rank
 // again if in turns.

@@ -7,14 +7,18 @@
 //   atomic, spin-lock   model/parts/sum_patterns.hpp: every GPU adds its pieces onto the sum of every GPU
 #include "model/workloads/all_reduce/workload.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
+#include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/parts/staged_sums.hpp"
 #include "model/parts/sum_patterns.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
+#include "model/workloads/all_reduce/coded.hpp"
 #include "model/workloads/all_reduce/one_shot.hpp"
 
 namespace tritax {
@@ -24,10 +28,11 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of every GPU's matrix", "columns of the matrix", 1);
 
-const std::array<Spec, 14> kKnobs{{
+const std::array<Spec, 15> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     sum_knob("transport"),
+    sum_knob("wire"),
     collective_knob("rings"),
     collective_knob("peer_order"),
     collective_knob("peers"),
@@ -41,6 +46,25 @@ const std::array<Spec, 14> kKnobs{{
     collective_knob("host_barriers"),
 }};
 
+// Pushed data alone are coded, in whole groups of columns.
+void check_codec(const Values& values, const Problem& problem) {
+  const SumKnobs knobs = collective_knobs_of(values);
+  if (knobs.codec == Codec::same) return;
+  const std::string_view name = name_of(knobs.codec);
+  if (knobs.transport != Transport::push) {
+    throw UserError(fmt::format("wire: {} with transport {}; coded data are pushed; use push, or wire: same",
+                                name, kSumTransportNames[static_cast<std::size_t>(knobs.transport)]));
+  }
+  if (static_cast<DType>(problem["dtype"]) == DType::fp8)
+    throw UserError(fmt::format("wire: {} of fp8; codecs hold fp32, fp16 and bf16; use same", name));
+  const std::int32_t cols = piece_size(knobs).col;
+  if (cols % kCodecGroup != 0) {
+    throw UserError(fmt::format(
+        "comm_tile: pieces of {} columns with wire: {}, whose groups have {}; use multiples of {}", cols,
+        name, kCodecGroup, kCodecGroup));
+  }
+}
+
 // The matrix is one array and is cut along its sides. `copies`: buffers of this size that a GPU needs.
 SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machine& machine,
                   const Values& values, double copies) {
@@ -51,6 +75,7 @@ SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machin
 }
 
 Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
+  check_codec(values, problem);
   const bool slots = static_cast<Transport>(values["transport"]) == Transport::push;
   const double staged = values[kStagedKnob] != 0 ? 2 : 0;
   SumDraft draft =
@@ -61,10 +86,15 @@ Schedule build_one_shot(const Problem& problem, const Machine& machine, const Va
 }
 
 Schedule build_two_shot(const Problem& problem, const Machine& machine, const Values& values) {
+  check_codec(values, problem);
   const bool staged = values[kStagedKnob] != 0;
   SumDraft draft = draft_of("two-shot", problem, machine, values, staged ? 5 : 3);
   if (staged) stage(draft);
-  add_direct(draft);
+  if (draft.coded()) {
+    add_coded_two_shot(draft);
+  } else {
+    add_direct(draft);
+  }
   return draft.builder.finish();
 }
 
@@ -93,8 +123,8 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 7> kShotKnobs{"comm_tile", "comm_cus", "transport", "peer_order",
-                                          "peers",     "lock",     kStagedKnob};
+constexpr std::array<Names, 8> kShotKnobs{"comm_tile",  "comm_cus", "transport", "wire",
+                                          "peer_order", "peers",    "lock",      kStagedKnob};
 constexpr std::array<Names, 6> kRingKnobs{"comm_tile", "comm_cus", "rings", "peer_order", "peers", "lock"};
 constexpr std::array<Names, 5> kOntoKnobs{"comm_tile", "comm_cus", "peer_order", "peers", "lock"};
 
