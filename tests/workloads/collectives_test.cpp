@@ -318,7 +318,7 @@ TEST(CodedAllReduce, LeavesTheSameNumbersOnAllRanks) {
     for (const double error : result.error_of_rank) EXPECT_EQ(error, result.error_of_rank.front());
     const double step = 1.0 / (1 << (bits_of(codec) - 1));
     EXPECT_GT(result.max_relative_error, step / 16) << name_of(codec);  // it does round
-    EXPECT_GT(result.max_relative_error, finer);  // int8, int6, int4
+    EXPECT_GT(result.max_relative_error, finer);                        // int8, int6, int4
     finer = result.max_relative_error;
   }
 }
