@@ -76,6 +76,11 @@ HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device) {
   };
   for (std::size_t i = 0; i < schedule.buffers.size(); ++i) {
     const Buffer& buffer = schedule.buffers[i];
+    if (buffer.codec != Codec::same) {
+      throw UserError(
+          fmt::format("buffer '{}' is held as {}; this backend holds elements as they are (knob wire: same)",
+                      buffer.name, name_of(buffer.codec)));
+    }
     BufferPlace at;
     at.offset = heap.bytes;
     at.pitch = packed[i] ? bytes_of(buffer.dtype) : padded_pitch(buffer.cols, buffer.dtype);

@@ -113,7 +113,8 @@ struct RankProgram {
 void require_shared_room(const std::string& kernel, std::int64_t asked, std::int64_t most,
                          const std::string& device);
 
-// Lays out all buffers and flags. Throws UserError for rows longer than a 32-bit pitch.
+// Lays out all buffers and flags. Throws UserError for rows longer than a 32-bit pitch, and
+// for buffers with a codec.
 HeapLayout lay_out_heap(const Schedule& schedule, const DeviceTraits& device);
 
 // The kernel for the tiles of `kernel`, null if it neither multiplies nor attends: the smallest kernel with

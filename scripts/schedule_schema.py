@@ -68,7 +68,7 @@ def schedule_schema():
         {"schema": {"const": "tritax.schedule/1"}, "ranks": {"type": "integer", "minimum": 1},
          "host": several(several(ref("host_operation")))},
         {"name": TEXT, "processes": {"enum": ["per-gpu", "one"]}, "result": name, "vendor": YES_NO,
-         "buffers": several(closed({"name": TEXT, "dtype": dtype, "shape": shape}, {"tile": shape})),
+         "buffers": several(closed({"name": TEXT, "dtype": dtype, "shape": shape}, {"tile": shape, "codec": {"enum": ["same", "fp8", "int8", "int6", "int4"]}})),
          "flags": several(closed({"name": TEXT, "count": {"type": "integer", "minimum": 1, "maximum": 1 << 24}})),
          "sparse": several(closed({"shape": shape, "offsets": several(SIZE), "columns": several(SIZE)}, {"name": TEXT})),
          "inputs": several(closed({"buffer": name}, {"rank": SIZE, "at": place, "shape": shape, "group": SIZE,

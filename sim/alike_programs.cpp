@@ -189,8 +189,9 @@ bool AlikePrograms::same_op(const Op& a, const Op& b, std::int32_t by) const {
 
 bool AlikePrograms::same_alignment(std::int16_t buffer, std::int32_t a_col, std::int32_t b_col) const {
   constexpr std::int64_t kLine = 128;
-  const std::int64_t bytes = bytes_of(schedule_.buffers[static_cast<std::size_t>(buffer)].dtype);
-  return !needs_alignment_ || (b_col - a_col) * bytes % kLine == 0;
+  const Buffer& of = schedule_.buffers[static_cast<std::size_t>(buffer)];
+  return !needs_alignment_ ||
+         static_cast<std::int64_t>(row_bytes(of, b_col) - row_bytes(of, a_col)) % kLine == 0;
 }
 
 AlikePrograms::Cell AlikePrograms::cell_of(std::int32_t buffer, std::int32_t row, std::int32_t col) const {

@@ -37,7 +37,7 @@ double WriteBack::bytes_touched(bool results) const {
   double bytes = 0;
   for (std::size_t i = 0; i < touched.size(); ++i) {
     const Buffer& buffer = run_.schedule.buffers[i];
-    if (touched[i] != 0) bytes += static_cast<double>(buffer.rows) * buffer.cols * bytes_of(buffer.dtype);
+    if (touched[i] != 0) bytes += bytes_of(buffer, {0, 0, buffer.rows, buffer.cols});
   }
   return bytes;
 }

@@ -19,6 +19,7 @@
 #include "model/schedule/op_views.hpp"
 #include "model/timeline/op_name.hpp"
 #include "sim/functional_attention.hpp"
+#include "sim/functional_codec.hpp"
 #include "sim/functional_memory.hpp"
 #include "sim/functional_reference.hpp"
 #include "sim/happens_before.hpp"
@@ -155,7 +156,11 @@ struct WorkgroupState {
 
 struct FunctionalExecutor::State {
   State(const Schedule& s, std::uint64_t seed)
-      : schedule(executable(s)), memory(filled(s, seed)), order(s), reference(s, memory) {
+      : schedule(executable(s)),
+        memory(filled(s, seed)),
+        order(s),
+        reference(s, memory),
+        errors_of_codecs(codec_errors(s)) {
     copies.resize(schedule.host.size());
     for (const Kernel& kernel : schedule.kernels) workgroups.emplace_back(kernel.workgroups.size());
   }
@@ -191,6 +196,7 @@ struct FunctionalExecutor::State {
   FunctionalMemory memory;
   HappensBefore order;
   FunctionalReference reference;
+  std::vector<double> errors_of_codecs;                 // by buffer
   std::vector<std::vector<WorkgroupState>> workgroups;  // by kernel
   std::vector<std::map<std::uint32_t, OpenOp>>
       copies;  // of copy engines that have started, by rank and operation
@@ -317,6 +323,8 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
   }
   for_each_write(op, [&](const Region& to, bool adds) {
     if (adds) read(place, to, true);
+    const Codec codec = schedule.buffers[static_cast<std::size_t>(to.buffer)].codec;
+    open.values = after_codec(codec, std::move(open.values));
     open.write = memory.begin_write(to, adds, epoch, place);
   });
   workgroup_at(place).open.push_back(std::move(open));
@@ -439,7 +447,8 @@ void FunctionalExecutor::host_op_finished(int rank, std::uint32_t host_op, doubl
 FunctionalResult FunctionalExecutor::result() const {
   FunctionalResult result;
   result.stale_reads = state_->stale_reads;
-  result.right_within = right_within(state_->schedule);
+  result.right_within =
+      right_within(state_->schedule) + state_->reference.largest_share(state_->errors_of_codecs);
   for (int rank = 0; rank < state_->schedule.ranks; ++rank) {
     result.error_of_rank.push_back(state_->reference.error_on(rank, state_->memory));
     result.max_relative_error = std::max(result.max_relative_error, result.error_of_rank.back());

@@ -10,7 +10,8 @@
 // Elements of fp64 buffers are kept in fp64, all others in fp32, and sums in fp64: apart from fp64, the dtype
 // decides bytes, never results. So a right schedule is within 1e-6 of the reference, and a wrong one is not.
 // The bound is 1e-12 if no write on the way to the expected values rounds to fp32, neither into the compared
-// buffers nor into the buffers that they are computed from.
+// buffers nor into the buffers that they are computed from. Codecs do round (model/core/codec.hpp): the bound
+// is larger by what they explain (sim/functional_codec.hpp).
 #pragma once
 
 #include <atomic>

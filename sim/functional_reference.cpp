@@ -153,4 +153,21 @@ double FunctionalReference::error_on(int rank, const FunctionalMemory& memory) c
   return error;
 }
 
+double FunctionalReference::largest_share(const std::vector<double>& errors) const {
+  double share = 0;
+  for (int rank = 0; rank < schedule_.ranks && !errors.empty(); ++rank) {
+    std::map<std::int16_t, double> largest;
+    for (const ExpectedPart& part : expected_on(schedule_, rank)) {
+      const Region& to = schedule_.reference[part.op].to;
+      double& of_buffer = largest[to.buffer];
+      of_buffer = std::max(of_buffer, block_at(values_[part.op], to, part.rect).cwiseAbs().maxCoeff());
+    }
+    for (const auto& [buffer, expected] : largest) {
+      const double error = errors[static_cast<std::size_t>(buffer)];
+      if (error > 0) share = std::max(share, error / expected);
+    }
+  }
+  return share;
+}
+
 }  // namespace tritax

@@ -26,6 +26,10 @@ class FunctionalReference {
   // this rank; infinite if an element was not written or is not a number.
   double error_on(int rank, const FunctionalMemory& memory) const;
 
+  // errors[b] / max |expected| of buffer b on a rank, the largest over all buffers with expected elements and
+  // all ranks; 0 without errors.
+  double largest_share(const std::vector<double>& errors) const;
+
  private:
   Eigen::MatrixXd value_of(const ReferenceOp& op, std::size_t index, const FunctionalMemory& memory) const;
   Eigen::MatrixXd read(const Region& region, int rank, std::size_t before,

@@ -66,7 +66,7 @@ void RegionCells::cut(const Schedule& schedule, const Region& use) {
     const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(use.buffer)];
     grid.rows.begin(buffer.rows);
     grid.cols.begin(buffer.cols);
-    grid.element_bytes = bytes_of(buffer.dtype);
+    grid.element_bytes = row_bytes(buffer, kCodecGroup) / kCodecGroup;
   }
   ++grid.uses;
   grid.rows.cut(use.rect.row);

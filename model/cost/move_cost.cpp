@@ -1,6 +1,7 @@
 #include "model/cost/move_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/core/error.hpp"
 #include "model/cost/link_packets.hpp"
@@ -148,10 +149,19 @@ double MoveCosts::way_gb_per_s(const Move& move, const LinkRates& links) const {
   return rate;
 }
 
+namespace {
+
+std::int64_t bytes_in_row(const Buffer& buffer, std::int32_t cols) {
+  return static_cast<std::int64_t>(std::ceil(row_bytes(buffer, cols)));
+}
+
+}  // namespace
+
 bool MoveCosts::is_ragged(const Op& op) const {
   if (op.rect.cols == 0) return false;
-  const std::int64_t element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
-  return packets_of_row(op.rect.col * element, op.rect.cols * element, false).ragged_ends > 0;
+  const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
+  return packets_of_row(bytes_in_row(buffer, op.rect.col), bytes_in_row(buffer, op.rect.cols), false)
+             .ragged_ends > 0;
 }
 
 double MoveCosts::message_cost(const Op& op, const Move& move, KernelProfile profile,
@@ -171,8 +181,9 @@ double MoveCosts::link_cost(const Kernel& kernel, const Op& op, bool in_boxes) c
   const KernelCosts& costs = costs_.of(kernel);
   const bool none = costs.split_line_bytes == 0 && costs.sector_end_bytes == 0 && costs.ragged_end_bytes == 0;
   if (none || op.rect.cols == 0) return 1;
-  const std::int64_t element = bytes_of(schedule_.buffers[static_cast<std::size_t>(op.buffer)].dtype);
-  return stored_row_cost(costs, op.rect.col * element, op.rect.cols * element, in_boxes);
+  const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
+  return stored_row_cost(costs, bytes_in_row(buffer, op.rect.col), bytes_in_row(buffer, op.rect.cols),
+                         in_boxes);
 }
 
 }  // namespace tritax

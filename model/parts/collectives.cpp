@@ -192,7 +192,8 @@ KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const
   if (varies("comm_cus", "comm_cus")) space.axes.push_back(workgroup_axis(machine));
   if (varies("comm_tile", "comm_tile_m") && !pins.given("comm_tile_n")) space.axes.push_back(piece_axis());
   if (problem.gpus() == 1) return space;
-  if (varies("transport", "transport")) {
+  const bool coded = pattern.uses("wire") && pins.get_or("wire", 0) != 0;  // coded data are pushed
+  if (!coded && varies("transport", "transport")) {
     space.axes.push_back(
         transport_axis(table, machine, problem.gpus(), static_cast<DType>(problem["dtype"])));
     for (std::size_t i = 0; i < space.axes.back().values.size(); ++i) space.axes.back().coarse.push_back(i);

@@ -58,6 +58,7 @@ struct SumKnobs : SharingKnobs {
   std::int32_t rings = 1;       // of partial sums on their way
   std::optional<DType> wire;    // of partial sums on their way
   std::optional<DType> result;  // of C
+  Codec codec = Codec::same;    // of summands and sums that cross links, in a collective alone
   // Engine whose all-reduce replaces the library's (is_custom()), or none.
   LibraryRoutine custom = LibraryRoutine::none;
   ServesPeers serves = ServesPeers::in_turn;
@@ -65,7 +66,7 @@ struct SumKnobs : SharingKnobs {
 };
 SumKnobs sum_knobs_of(const Values& values);
 
-// Rows for the tables of workloads: transport, chunks, rings, wire_dtype, result_dtype, peers.
+// Rows for the tables of workloads: transport, chunks, rings, wire_dtype, result_dtype, wire, peers.
 const Spec& sum_knob(std::string_view name);
 
 // Throws UserError for values that no machine allows.
@@ -145,6 +146,7 @@ struct SumDraft {
   int ranks() const { return problem.gpus; }
   bool sends() const { return ranks() > 1; }
   bool alone() const { return problem.k == 0; }
+  bool coded() const { return sends() && knobs.codec != Codec::same; }
   // Dtype of partial sums on their way.
   DType wire_dtype() const { return alone() ? problem.dtype : tritax::wire_dtype(problem, knobs); }
   MatmulTile kernel_tile() const { return alone() ? MatmulTile{} : tile; }

@@ -16,7 +16,7 @@ constexpr std::int64_t kMaxRings = 1024;
 constexpr std::array<std::string_view, 1 + kCommonDTypeCount> kWireNames{"usual", "fp32", "fp16", "bf16",
                                                                          "fp8"};
 
-constexpr std::array<Spec, 7> kSumKnobs{{
+constexpr std::array<Spec, 8> kSumKnobs{{
     {.name = "transport",
      .help =
          "who moves partial sums: the GPU that has them stores them (push), the owner loads them (pull), or "
@@ -50,6 +50,14 @@ constexpr std::array<Spec, 7> kSumKnobs{{
      .names = kWireNames,
      .shown = "C in {}",
      .not_shown = 0},
+    {.name = "wire",
+     .help = "how data are held as they cross links: as they are (same), or as fp8 or integers of 8, 6 or 4 "
+             "bits with a scale for every 32 elements of a row; with push",
+     .kind = ValueKind::name,
+     .names = kCodecNames,
+     .value_if_column_missing = static_cast<std::int64_t>(Codec::same),
+     .shown = "{} on the wire",
+     .not_shown = static_cast<std::int64_t>(Codec::same)},
     {.name = "peers",
      .help =
          "how a workgroup serves its peers: all at the same time, as kernels do that give each peer a thread "
@@ -94,6 +102,7 @@ SumKnobs sum_knobs_of(const Values& values) {
   knobs.rings = static_cast<std::int32_t>(values.get_or("rings", knobs.rings));
   knobs.wire = dtype_of_knob(values, "wire_dtype");
   knobs.result = dtype_of_knob(values, "result_dtype");
+  knobs.codec = static_cast<Codec>(values.get_or("wire", static_cast<std::int64_t>(knobs.codec)));
   knobs.custom = custom_of(values);
   knobs.posts = static_cast<Posts>(values.get_or("posts", static_cast<std::int64_t>(knobs.posts)));
   knobs.serves = static_cast<ServesPeers>(values.get_or("peers", static_cast<std::int64_t>(knobs.serves)));

@@ -54,6 +54,28 @@ void add_fused_slots(SumDraft& draft);
 // common with W; so a mesh uses more links.
 void add_ring(SumDraft& draft);
 
+// The sum lies in memory on every rank, and all ranks add their products onto it:
+//
+//   G workgroups:  for t in p', p'+G, …: store zeros -> own sum(t)
+//                  exchange arrivals with the counterparts of all peers: they have the same tiles
+//                  for t in p', p'+G, …: matmul; for ranks: add onto sum(t) there
+//                  exchange arrivals
+//
+//   atomics  by one atomic addition per rank (ROCm/iris ex. 08 and iris/ccl, variant atomic). The order of
+//   the
+//            summands is free. No GPU adds fp8, so its sums are fp32, and a second kernel rounds them.
+//   turns    by load, addition and store, while no other rank has the tile: wait for the own turn at sum(t)
+//            there; matmul; reduce sum(t); store sum(t); turn of the next rank (ROCm/iris iris/ccl, variant
+//            spinlock). There the workgroup that comes first takes a lock beside each tile of a sum. An
+//            operation that polls a flag of another rank until it has changed it is missing, so turns are
+//            given away in one order that the lock allows: ranks come to a sum in the order in which it is on
+//            their way.
+//
+// Each addition rounds to the dtype of C. Without a product the own summand is loaded instead, for each rank
+// again if in turns.
+enum class Onto : std::uint8_t { atomics, turns };
+void add_onto_sums(SumDraft& draft, Onto onto);
+
 // Copy engines move partial sums, piece by piece:
 //
 //   stream 0:      for pieces i: GEMM of piece i of all peers' blocks; record event i;  GEMM of the own block

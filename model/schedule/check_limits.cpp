@@ -55,6 +55,9 @@ void check_buffers(const Schedule& schedule, Findings& findings) {
                    fmt::format("shape {}×{} with tile {}×{}; all must be 1 to {}", buffer.rows, buffer.cols,
                                buffer.tile_rows, buffer.tile_cols, kLargestSide));
     }
+    std::string fault = fault_of_codec(buffer);
+    if (!fault.empty())
+      findings.add(Kind::meaningless, fmt::format("buffer '{}'", buffer.name), std::move(fault));
   }
 }
 

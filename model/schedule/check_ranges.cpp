@@ -138,6 +138,10 @@ class RangeChecker {
       check_op(op, schedule_.kernels[kernel], range.op_count - i - 1);
       if (op.by_engine && op.kind != OpKind::copy && !refused_)
         refuse(Kind::meaningless, "is by_engine; a copy engine only copies");
+      if (!refused_) {
+        std::string fault = fault_of_codec(schedule_, op, schedule_.kernels[kernel].rank);
+        if (!fault.empty()) refuse(Kind::meaningless, std::move(fault));
+      }
       if ((op.with_previous || op.multimem) && !refused_) {
         const std::string fault =
             fault_of_group(schedule_, range, i, schedule_.kernels[kernel].rank, claim_.end);
@@ -497,6 +501,8 @@ Finding fault_of_copy(const Schedule& schedule, const Op& copy) {
   }
   const Buffer& to = schedule.buffers[static_cast<std::size_t>(copy.buffer)];
   const Buffer& from = schedule.buffers[static_cast<std::size_t>(copy.src_buffer)];
+  if (std::string fault = fault_of_codec(schedule, copy, copy.rank); !fault.empty())
+    return {Kind::meaningless, "", std::move(fault)};
   if (to.dtype == from.dtype) return {};
   return {Kind::meaningless, "",
           fmt::format("copies {} of '{}' to {} of '{}'; they must be the same", name_of(from.dtype),

@@ -110,7 +110,11 @@ class ReferenceChecker {
                     fmt::format("{}rank {}; the schedule has {} ranks", what, region.rank, schedule_.ranks));
     }
     const std::string fault = fault_of(schedule_, region.buffer, region.rect, what);
-    return fault.empty() || refuse(Kind::out_of_range, fault);
+    if (!fault.empty()) return refuse(Kind::out_of_range, fault);
+    const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(region.buffer)];
+    return buffer.codec == Codec::same ||
+           refuse(Kind::meaningless, fmt::format("{}'{}' is held as {}; inputs and expected values are not",
+                                                 what, buffer.name, name_of(buffer.codec)));
   }
 
   bool check_regions(const ReferenceOp& op) {

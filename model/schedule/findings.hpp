@@ -62,6 +62,9 @@ std::string describe_tile(const Schedule& schedule, std::int32_t buffer, const R
 std::string fault_of(const Schedule& schedule, std::int32_t buffer, const Rect& rect,
                      std::string_view what = "tile ");
 Finding fault_of_copy(const Schedule& schedule, const Op& copy);
+// Why a buffer, or an operation of a rank on buffers in range, cannot have its codec; empty if it can.
+std::string fault_of_codec(const Buffer& buffer);
+std::string fault_of_codec(const Schedule& schedule, const Op& op, std::int32_t own_rank);
 
 // "ready[7] of rank 1".
 std::string describe_flag(const Schedule& schedule, std::int32_t flag, std::int32_t index, std::int32_t rank);

@@ -87,7 +87,7 @@ class Reader {
   }
 
   void read_buffer(const JsonValue& value) {
-    static constexpr std::array<std::string_view, 4> keys{"name", "dtype", "shape", "tile"};
+    static constexpr std::array<std::string_view, 5> keys{"name", "dtype", "shape", "tile", "codec"};
     value.expect_object(keys);
     Buffer buffer;
     buffer.name = value.at("name").string();
@@ -98,6 +98,7 @@ class Reader {
     const JsonPair tile = value.has("tile") ? pair_of(value.at("tile"), "[rows, columns]", 1) : shape;
     buffer.tile_rows = tile.first;
     buffer.tile_cols = tile.second;
+    if (value.has("codec")) buffer.codec = static_cast<Codec>(value.at("codec").one_of(kCodecNames));
     buffers_.add(buffer.name);
     schedule_.buffers.push_back(std::move(buffer));
   }

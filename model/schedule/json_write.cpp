@@ -135,8 +135,10 @@ class Writer {
   }
 
   void write_buffer(const Buffer& buffer) {
-    put(R"({{"name": {}, "dtype": "{}", "shape": [{}, {}], "tile": [{}, {}]}})", json_string(buffer.name),
+    put(R"({{"name": {}, "dtype": "{}", "shape": [{}, {}], "tile": [{}, {}])", json_string(buffer.name),
         name_of(buffer.dtype), buffer.rows, buffer.cols, buffer.tile_rows, buffer.tile_cols);
+    if (buffer.codec != Codec::same) put(R"(, "codec": "{}")", name_of(buffer.codec));
+    put("}}");
   }
 
   void write_sparse(const SparseMatrix& matrix) {

@@ -76,6 +76,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/core/codec.hpp"
 #include "model/core/dtype.hpp"
 #include "model/core/kernel_profile.hpp"
 #include "model/schedule/library_kernel.hpp"
@@ -87,6 +88,9 @@ namespace tritax {
 
 // A row-major matrix that exists on every rank at the same offset. Flags usually refer to tiles of the tile
 // shape; operations name rectangles, so ragged edges need no special form.
+//
+// With a codec, memory holds the elements of a row in groups (model/core/codec.hpp): a store codes, a load or
+// reduce decodes; they name whole groups.
 struct Buffer {
   std::string name;
   DType dtype = DType::fp16;
@@ -94,6 +98,7 @@ struct Buffer {
   std::int32_t cols = 0;
   std::int32_t tile_rows = 0;
   std::int32_t tile_cols = 0;
+  Codec codec = Codec::same;
 };
 
 // `count` 32-bit counters on every rank, zero at the start.
@@ -311,8 +316,15 @@ struct Schedule {
   std::vector<ReferenceOp> reference;  // what the buffers must hold at the end; none: nobody says
 };
 
+// Bytes of the first `cols` elements of a row of `buffer`.
+inline double row_bytes(const Buffer& buffer, std::int64_t cols) {
+  if (buffer.codec != Codec::same) return coded_bytes(buffer.codec, cols);
+  return static_cast<double>(cols * bytes_of(buffer.dtype));
+}
+
 // Bytes of a rectangle of `buffer`.
 inline double bytes_of(const Buffer& buffer, const Rect& rect) {
+  if (buffer.codec != Codec::same) return rect.rows * coded_bytes(buffer.codec, rect.cols);
   return static_cast<double>(rect.rows) * static_cast<double>(rect.cols) * bytes_of(buffer.dtype);
 }
 

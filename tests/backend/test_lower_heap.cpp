@@ -22,6 +22,12 @@ TEST(Heap, BuffersAndFlagsDoNotOverlapAndRowsStartOn128Bytes) {
   EXPECT_EQ(heap.bytes, heap.flags_end);
 }
 
+TEST(Heap, HoldsNoElementsInACodec) {
+  ScheduleBuilder builder("coded", 1);
+  builder.buffer({"slots", DType::bf16, 32, 64, 16, 64, Codec::int8});
+  EXPECT_THROW(lay_out_heap(builder.finish(), plain_device()), UserError);
+}
+
 TEST(Heap, ThereIsMemoryBehindOperandsForBoxesThatReachOverTheirLastRow) {
   ScheduleBuilder last("last", 1);
   const std::int16_t b = last.buffer({"B", DType::bf16, 64, 128, 64, 128});

@@ -260,16 +260,105 @@ TEST(ReduceScatter, EveryRankSendsAllButItsOwnRowsOnce) {
   }
 }
 
+// Matrices that a rank of four sends. For a turn it fetches the sum of each peer, and stores it there.
+double shots_of(std::string_view pattern) {
+  if (pattern == "spin-lock") return 3 + 3;
+  return pattern == "one-shot" || pattern == "atomic" ? 3 : 2 * 3.0 / 4;
+}
+
 TEST(AllReduce, SendsWhatItsShotsNeed) {
   const Problem asked = collective_of(all_reduce(), 256, 192, DType::bf16, 4);
   for (const Pattern& pattern : all_reduce().patterns) {
     for (const int transport : {0, 1}) {
       const auto bytes = sent_by(all_reduce(), pattern.name, transport, asked);
       ASSERT_EQ(bytes.size(), 4U) << pattern.name;
-      const double shots = pattern.name == "one-shot" ? 3.0 : 2 * 3.0 / 4;
+      const double shots = shots_of(pattern.name);
       for (const auto& [rank, sent] : bytes) EXPECT_EQ(sent, kMatrix * shots) << pattern.name << rank;
     }
   }
+}
+
+constexpr std::array kCodecs{Codec::fp8, Codec::int8, Codec::int6, Codec::int4};
+
+Values on_the_wire(Codec codec) {
+  Values knobs = small_pieces(all_reduce());
+  knobs.give("wire", static_cast<std::int64_t>(codec));
+  return knobs;
+}
+
+TEST(CodedAllReduce, IsWithinWhatItsCodecExplainsInEveryDTypeOnUpToEightRanks) {
+  const Machine machine = small_machine();
+  for (int gpus = 1; gpus <= 8; ++gpus) {
+    for (const DType dtype : {DType::fp32, DType::fp16, DType::bf16}) {
+      if (dtype != DType::fp16 && gpus > 3 && gpus < 8) continue;
+      for (const std::int64_t rows : {35, 3}) {  // owners of rows, and of columns
+        const Problem asked = collective_of(all_reduce(), rows, 50, dtype, gpus);
+        for (const Codec codec : kCodecs) {
+          Values knobs = on_the_wire(codec);
+          for (const bool staged : {false, true}) {
+            knobs.give("staged", staged);
+            knobs.give("host_barriers", !staged && codec == Codec::int8);
+            for (const char* name : {"one-shot", "two-shot"}) {
+              const Pattern& pattern = find_pattern(all_reduce(), name, "test");
+              EXPECT_EQ(sums::what_is_wrong(pattern, asked, machine, knobs), "")
+                  << gpus << " ranks, " << name_of(codec);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The sum that the owner codes is the one that all ranks read, the owner too.
+TEST(CodedAllReduce, LeavesTheSameNumbersOnAllRanks) {
+  const Problem asked = collective_of(all_reduce(), 35, 50, DType::bf16, 4);
+  const Pattern& two_shot = find_pattern(all_reduce(), "two-shot", "test");
+  double finer = 0;
+  for (const Codec codec : kCodecs) {
+    if (codec == Codec::fp8) continue;
+    const Schedule schedule = sums::built(two_shot, asked, small_machine(), on_the_wire(codec));
+    const FunctionalResult result = execute_functionally(schedule, small_machine(), 7);
+    for (const double error : result.error_of_rank) EXPECT_EQ(error, result.error_of_rank.front());
+    const double step = 1.0 / (1 << (bits_of(codec) - 1));
+    EXPECT_GT(result.max_relative_error, step / 16) << name_of(codec);  // it does round
+    EXPECT_GT(result.max_relative_error, finer);                        // int8, int6, int4
+    finer = result.max_relative_error;
+  }
+}
+
+TEST(CodedAllReduce, SendsCodedElementsAndTheirScales) {
+  const Problem asked = collective_of(all_reduce(), 256, 192, DType::bf16, 4);
+  for (const Codec codec : kCodecs) {
+    for (const char* name : {"one-shot", "two-shot"}) {
+      const Pattern& pattern = find_pattern(all_reduce(), name, "test");
+      const auto bytes =
+          sums::sent_bytes(sums::built(pattern, asked, find_machine("mi300x-8"), on_the_wire(codec)));
+      const double shots = pattern.name == "one-shot" ? 3.0 : 2 * 3.0 / 4;
+      const double matrix = 256 * 192 * (bits_of(codec) / 8.0 + 2.0 / 32);
+      ASSERT_EQ(bytes.size(), 4U);
+      for (const auto& [rank, sent] : bytes) EXPECT_EQ(sent, matrix * shots) << pattern.name << rank;
+    }
+  }
+}
+
+TEST(CodedAllReduce, RefusesWhatNoCodecHolds) {
+  const auto refused = [](const char* begin, DType dtype, const Values& knobs) {
+    const Problem asked = collective_of(all_reduce(), 64, 128, dtype, 4);
+    try {
+      sums::built(find_pattern(all_reduce(), "two-shot", "test"), asked, find_machine("mi300x-8"), knobs);
+      ADD_FAILURE() << begin;
+    } catch (const UserError& error) {
+      EXPECT_EQ(std::string(error.what()).rfind(begin, 0), 0U) << error.what();
+    }
+  };
+  Values pulled = on_the_wire(Codec::int4);
+  pulled.give("transport", 1);
+  refused("wire: int4 with transport pull", DType::fp16, pulled);
+  refused("wire: int8 of fp8", DType::fp8, on_the_wire(Codec::int8));
+  Values narrow = on_the_wire(Codec::int8);
+  narrow.give("comm_tile_n", 48);
+  refused("comm_tile: pieces of 48 columns", DType::fp16, narrow);
 }
 
 TEST(AllReduce, OfFewRowsIsOwnedByColumns) {

@@ -29,6 +29,7 @@ void send_pieces(SumDraft& draft, int rank, const Shot& shot, std::int32_t p) {
   for (std::int32_t i = p; i < count; i += shot.workgroups) {
     const Rect& piece = shot.pieces[static_cast<std::size_t>(i)];
     builder.load(draft.partial, piece, rank);
+    if (draft.coded()) builder.store(shot.slots, slot_of(draft, rank, piece), rank);
     send_to_slots(draft, {shot.slots, slot_of(draft, rank, piece), shot.arrived, i}, peers, i == p);
   }
 }
@@ -41,7 +42,11 @@ void add_pieces(SumDraft& draft, int rank, const Shot& shot, std::int32_t p) {
     const Rect& piece = shot.pieces[static_cast<std::size_t>(i)];
     if (shot.arrived >= 0) builder.wait(shot.arrived, i, draft.ranks() - 1, Scope::system, draft.knobs.lock);
     add_of_all(draft, [&] {
-      builder.load(draft.partial, piece, rank);
+      if (draft.coded()) {
+        builder.load(shot.slots, slot_of(draft, rank, piece), rank);
+      } else {
+        builder.load(draft.partial, piece, rank);
+      }
       for (const int peer : peers) {
         if (shot.slots >= 0) {
           builder.reduce(shot.slots, slot_of(draft, peer, piece), rank);
@@ -66,7 +71,8 @@ void add_one_shot(SumDraft& draft) {
   shot.pieces = cut({0, 0, m, n}, draft.tile.m, draft.tile.n);
   shot.workgroups = all_cus(draft.machine.gpu, draft.knobs.comm_cus);
   if (draft.sends() && pushed) {
-    shot.slots = builder.buffer({"slots", sums.dtype, m * draft.ranks(), n, draft.tile.m, draft.tile.n});
+    shot.slots = builder.buffer(
+        {"slots", sums.dtype, m * draft.ranks(), n, draft.tile.m, draft.tile.n, draft.knobs.codec});
     shot.arrived = builder.flags("arrived", static_cast<std::int32_t>(shot.pieces.size()));
     add_opened(draft);
   } else if (draft.opens()) {

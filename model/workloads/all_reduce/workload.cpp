@@ -4,16 +4,21 @@
 //   one-shot  every GPU adds up the whole sum itself: one_shot.hpp
 //   two-shot  model/parts/sum_patterns.hpp: pieces go to their owner, and the owner's sum goes to all
 //   ring      model/parts/sum_patterns.hpp: every piece visits all GPUs; the last one stores the sum to all
+//   atomic, spin-lock   model/parts/sum_patterns.hpp: every GPU adds its pieces onto the sum of every GPU
 #include "model/workloads/all_reduce/workload.hpp"
+
+#include <fmt/format.h>
 
 #include <array>
 
+#include "model/core/error.hpp"
 #include "model/parts/collectives.hpp"
 #include "model/parts/library_sum.hpp"
 #include "model/parts/staged_sums.hpp"
 #include "model/parts/sum_patterns.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
+#include "model/workloads/all_reduce/coded.hpp"
 #include "model/workloads/all_reduce/one_shot.hpp"
 
 namespace tritax {
@@ -23,10 +28,11 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of every GPU's matrix", "columns of the matrix", 1);
 
-const std::array<Spec, 14> kKnobs{{
+const std::array<Spec, 15> kKnobs{{
     collective_knob("comm_tile"),
     collective_knob("comm_cus"),
     sum_knob("transport"),
+    sum_knob("wire"),
     collective_knob("rings"),
     collective_knob("peer_order"),
     collective_knob("peers"),
@@ -40,6 +46,25 @@ const std::array<Spec, 14> kKnobs{{
     collective_knob("host_barriers"),
 }};
 
+// Pushed data alone are coded, in whole groups of columns.
+void check_codec(const Values& values, const Problem& problem) {
+  const SumKnobs knobs = collective_knobs_of(values);
+  if (knobs.codec == Codec::same) return;
+  const std::string_view name = name_of(knobs.codec);
+  if (knobs.transport != Transport::push) {
+    throw UserError(fmt::format("wire: {} with transport {}; coded data are pushed; use push, or wire: same",
+                                name, kSumTransportNames[static_cast<std::size_t>(knobs.transport)]));
+  }
+  if (static_cast<DType>(problem["dtype"]) == DType::fp8)
+    throw UserError(fmt::format("wire: {} of fp8; codecs hold fp32, fp16 and bf16; use same", name));
+  const std::int32_t cols = piece_size(knobs).col;
+  if (cols % kCodecGroup != 0) {
+    throw UserError(fmt::format(
+        "comm_tile: pieces of {} columns with wire: {}, whose groups have {}; use multiples of {}", cols,
+        name, kCodecGroup, kCodecGroup));
+  }
+}
+
 // The matrix is one array and is cut along its sides. `copies`: buffers of this size that a GPU needs.
 SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machine& machine,
                   const Values& values, double copies) {
@@ -50,6 +75,7 @@ SumDraft draft_of(std::string_view pattern, const Problem& problem, const Machin
 }
 
 Schedule build_one_shot(const Problem& problem, const Machine& machine, const Values& values) {
+  check_codec(values, problem);
   const bool slots = static_cast<Transport>(values["transport"]) == Transport::push;
   const double staged = values[kStagedKnob] != 0 ? 2 : 0;
   SumDraft draft =
@@ -60,16 +86,33 @@ Schedule build_one_shot(const Problem& problem, const Machine& machine, const Va
 }
 
 Schedule build_two_shot(const Problem& problem, const Machine& machine, const Values& values) {
+  check_codec(values, problem);
   const bool staged = values[kStagedKnob] != 0;
   SumDraft draft = draft_of("two-shot", problem, machine, values, staged ? 5 : 3);
   if (staged) stage(draft);
-  add_direct(draft);
+  if (draft.coded()) {
+    add_coded_two_shot(draft);
+  } else {
+    add_direct(draft);
+  }
   return draft.builder.finish();
 }
 
 Schedule build_ring(const Problem& problem, const Machine& machine, const Values& values) {
   SumDraft draft = draft_of("ring", problem, machine, values, 3);
   add_ring(draft);
+  return draft.builder.finish();
+}
+
+// Beside the matrix and the sum: the sum in fp32, where atomics add another type.
+template <Onto onto>
+Schedule build_onto(const Problem& problem, const Machine& machine, const Values& values) {
+  const auto dtype = static_cast<DType>(problem["dtype"]);
+  const int wider = bytes_of(sum_dtype(dtype)) / bytes_of(dtype);
+  const bool rounds = onto == Onto::atomics && wider > 1;
+  SumDraft draft = draft_of(onto == Onto::atomics ? "atomic" : "spin-lock", problem, machine, values,
+                            2.0 + (rounds ? wider : 0));
+  add_onto_sums(draft, onto);
   return draft.builder.finish();
 }
 
@@ -80,11 +123,12 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
 }
 
 using Names = std::string_view;
-constexpr std::array<Names, 7> kShotKnobs{"comm_tile", "comm_cus", "transport", "peer_order",
-                                          "peers",     "lock",     kStagedKnob};
+constexpr std::array<Names, 8> kShotKnobs{"comm_tile",  "comm_cus", "transport", "wire",
+                                          "peer_order", "peers",    "lock",      kStagedKnob};
 constexpr std::array<Names, 6> kRingKnobs{"comm_tile", "comm_cus", "rings", "peer_order", "peers", "lock"};
+constexpr std::array<Names, 5> kOntoKnobs{"comm_tile", "comm_cus", "peer_order", "peers", "lock"};
 
-const std::array<Pattern, 4> kPatterns{{
+const std::array<Pattern, 6> kPatterns{{
     {.name = "library",
      .summary = "the all-reduce of the vendor's collective library",
      .build = build_library,
@@ -103,6 +147,14 @@ const std::array<Pattern, 4> kPatterns{{
      .summary = "every piece goes around all GPUs, and the last one stores the sum to all",
      .knobs = kRingKnobs,
      .build = build_ring},
+    {.name = "atomic",
+     .summary = "every GPU adds its pieces atomically onto the sum on every GPU",
+     .knobs = kOntoKnobs,
+     .build = build_onto<Onto::atomics>},
+    {.name = "spin-lock",
+     .summary = "GPUs take turns at every piece of every sum: load, add, store",
+     .knobs = kOntoKnobs,
+     .build = build_onto<Onto::turns>},
 }};
 
 Values default_knobs(const Problem& problem, const Machine& machine) {
