@@ -40,7 +40,7 @@ void Matmuls::begin(WorkgroupState& wg, std::uint32_t id, double now) {
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.begin_fill(wg.llc_fill_gb_per_s, now);
 
-  const double least_ns = std::max(arrival_ns(shape, missed.bits), missed.others_ns - now);
+  const double least_ns = std::max(arrival_ns(shape, sharers, missed.bits), missed.others_ns - now);
   const double held_up_ns = written_first_ns(shape, missed, shape.cost.compute_ns / (clock * together));
   wg.operands_ns = missed.others_ns > now ? missed.others_ns + shape.cost.prologue_ns : 0;
   const double load_ghz = run_.machine.gpu.rate(shape.dtype).load_clock_ghz;
@@ -58,6 +58,11 @@ void Matmuls::begin(WorkgroupState& wg, std::uint32_t id, double now) {
                    shape.cost.prologue_ns + held_up_ns;
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
+  if (crosses_links(shape, missed.bits)) {
+    wg.op_part = &TimeAccount::wire_ns;
+    wg.op_compute_ns = work_ns(shape, sharers, missed.bits, clock_now);
+    wg.op_lost_ns = run_.fluid.lost_on_links_ns(class_id);
+  }
   wg.waiting = Waiting::activity;
   run_.fluid.start(class_id, shape.cost.operand_bytes, coalesced.spread, token_of(id, false), now);
   parts_.outlook.look_ahead(wg, now);
@@ -70,6 +75,13 @@ bool Matmuls::lacks_operands(std::uint32_t id, double now) {
   wg.waiting = Waiting::time;
   run_.queue.push(wg.operands_ns, {EventKind::resume_workgroup, id});
   return true;
+}
+
+// What a matmul takes if nothing holds up its operands is computing, the rest of its time alone is the
+// wire's.
+void Matmuls::charge_computing(WorkgroupState& wg, double now) const {
+  if (wg.op_part == &TimeAccount::wire_ns)
+    wg.path.charge(&TimeAccount::compute_ns, std::min(now, wg.op_start_ns + wg.op_compute_ns));
 }
 
 void Matmuls::end(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {

@@ -36,6 +36,8 @@ class Matmuls {
   // The activity of a matmul has ended: true if it still lacks operands that another matmul fetches, or that
   // stores hold up, and waiting for them takes time.
   bool lacks_operands(std::uint32_t id, double now);
+  // Charges the computing of a matmul whose A comes over links, before the rest of its time.
+  void charge_computing(WorkgroupState& wg, double now) const;
   void end(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
 
  private:

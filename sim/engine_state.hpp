@@ -130,9 +130,10 @@ struct WorkgroupState : WorkgroupHead {
 
   // The running matmul, or the operation that the workgroup waits for:
   double TimeAccount::*op_part = &TimeAccount::compute_ns;
-  double op_reread_ns = 0;  // part of op_alone_ns that reads again data written before
-  double operands_ns = 0;   // arrival of operands that other workgroups fetch; 0: none
-  double held_up_ns = 0;    // time that stores delay the operand loads of the running matmul
+  double op_reread_ns = 0;   // part of op_alone_ns that reads again data written before
+  double op_compute_ns = 0;  // of a matmul whose A comes over links: its time without waiting for operands
+  double operands_ns = 0;    // arrival of operands that other workgroups fetch; 0: none
+  double held_up_ns = 0;     // time that stores delay the operand loads of the running matmul
   double l2_fill_gb_per_s = 0;
   double llc_fill_gb_per_s = 0;
   double power = 0, power_if_missed = 0;
@@ -242,6 +243,9 @@ struct MatmulShape {  // operations of one kernel with equal rows, cols and leng
   double slowness = 1;        // KernelRates::time_factor
   bool attends = false;
   std::array<double, 3> wait_ns{};  // for attends: AttendCost::wait_ns
+  std::int32_t peer = -1;           // the rank whose A it fetches; -1: its own
+  PeerStages of_peer{};             // of all its stages
+  double peer_link_cost = 1;        // bytes on a link per byte of A
 };
 
 struct Missed {

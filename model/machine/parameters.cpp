@@ -244,6 +244,8 @@ constexpr std::array kSpecs{
                   Presence::optional},
     ParameterSpec{"gpu", "acquire_drops_l2", &Gpu::acquire_drops_l2, D::boolean, kFlag,
                   "an acquire at GPU scope or wider invalidates the die's L2"},
+    ParameterSpec{"gpu", "l2_keeps_peers", &Gpu::l2_keeps_peers, D::boolean, kFlag,
+                  "the L2 of a die keeps data that products read from a peer's memory", Presence::optional},
     ParameterSpec{"gpu", "workgroup_dispatch_time", &Gpu::workgroup_dispatch_ns, D::time, kTime,
                   "between two workgroups sent to one die"},
     ParameterSpec{"gpu", "dispatch_latency", &Gpu::dispatch_latency_ns, D::time, kTime,
@@ -406,7 +408,7 @@ constexpr std::array kSpecs{
 // Each parameter needs a measurement and code that uses it. The limit is raised only for a mechanism that
 // changes a row of `reproduce` or `validate` by more than 1 % (scripts/ablate) and that no existing parameter
 // can represent.
-static_assert(kSpecs.size() <= 137, "more parameters than the model is meant to have");
+static_assert(kSpecs.size() <= 138, "more parameters than the model is meant to have");
 
 // Table name in kSpecs: "gpu.matrix.fp16" and the other dtypes share the entries of "gpu.matrix".
 std::string_view table_of_specs(std::string_view table) {
