@@ -70,6 +70,17 @@ TEST(PeerOperand, IsLoadedByEveryProductUnlessTheL2KeepsIt) {
   EXPECT_EQ(bytes_on_links(run_peers(machine, 3)), 2 * kTileBytes);
 }
 
+// Two dies load over one link; the third product finds the bytes of the first, as late as they come.
+TEST(PeerOperand, ThatIsFoundInTheL2ArrivesWithTheLoadOfWhoWasFirst) {
+  Machine machine = hand::machine(2);
+  machine.gpu.l2_keeps_peers = true;
+  machine.fabric.link_raw_gb_per_s = 4;
+  Observed out = run_peers(machine, 3);
+  for (std::uint32_t w = 0; w < 3; ++w) {
+    EXPECT_NEAR((out.seen.ops[{0, w, 0}].end_ns), 2 * kTileBytes / 4, kExact) << w;
+  }
+}
+
 // Both ranks read the other's A: alike, so that one of them stands for both.
 TEST(PeerOperand, OfRanksThatAreAlikeIsSimulatedOnce) {
   Machine machine = hand::machine(2);
