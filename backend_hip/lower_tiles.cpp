@@ -40,7 +40,8 @@ void Lowering::lower_matmul(const Op& op, std::uint32_t number, DeviceOp& out) {
   }
   require_fits(op, number);
   const bool transposed = heap_.buffers[b].transposed_pitch > 0;
-  place(op.src_buffer, op.rect.row, op.k_begin, rank_, out);
+  out.value = 0;
+  place(op.src_buffer, op.rect.row, op.k_begin, owner_of_a(op, rank_), out);
   const DeviceOp at_a = out;
   DeviceOp at_b = out;
   place(op.b_buffer, op.k_begin, op.rect.col, rank_, at_b);
@@ -80,8 +81,9 @@ void Lowering::add_operand_maps(const Op& op, bool transposed, DeviceOp& out) {
   const BufferPlace& place_a = heap_.buffers[static_cast<std::size_t>(op.src_buffer)];
   const BufferPlace& place_b = heap_.buffers[static_cast<std::size_t>(op.b_buffer)];
   const std::uint64_t base = heap_base_[static_cast<std::size_t>(rank_)];
+  const std::uint64_t base_a = heap_base_[static_cast<std::size_t>(owner_of_a(op, rank_))];
   out.tensor_map = map_index(
-      {a.dtype, base + place_a.offset, k_limit, a.rows + tile_->m, place_a.pitch, panel, box_rows_of_a_});
+      {a.dtype, base_a + place_a.offset, k_limit, a.rows + tile_->m, place_a.pitch, panel, box_rows_of_a_});
   if (transposed) {
     out.tensor_map_b = map_index({b.dtype, base + place_b.transposed_offset, k_limit, b.cols + tile_->n,
                                   place_b.transposed_pitch, panel, tile_->n});

@@ -18,7 +18,7 @@ def schedule_schema():
     def op(kind, optional=None, **required):
         return closed({"op": {"const": kind} if isinstance(kind, str) else {"enum": kind}, **required}, optional)
     operation = {"oneOf": [
-        op("matmul", {"at": place}, a=name, b=name, shape=shape, k=shape),
+        op("matmul", {"at": place, "owner": SIZE}, a=name, b=name, shape=shape, k=shape),
         op("load", {"from": SIZE, "at": place, **multimem}, buffer=name, shape=shape),
         op("rms_norm", {"from": SIZE, "at": place}, buffer=name, shape=shape),
         op("reduce", {"from": SIZE, "at": place, **group, **multimem}, buffer=name, shape=shape),

@@ -25,7 +25,7 @@ auto form_of_kernel(const Kernel& k) {
 auto form_of_op(const Op& op) {
   return std::tuple(op.kind, op.scope, op.protocol, op.change, op.order, op.with_previous, op.multimem,
                     op.by_engine, op.buffer, op.src_buffer, op.b_buffer, op.flag, op.rect.rows, op.rect.cols,
-                    op.k_end - op.k_begin, op.value);
+                    op.k_end - op.k_begin, op.kind == OpKind::matmul ? fetches_a(op) : op.value);
 }
 
 // The other properties, for operations whose work depends on their place.
@@ -177,6 +177,7 @@ bool AlikePrograms::same_programs(const Kernel& a, const Kernel& b) {
 bool AlikePrograms::same_op(const Op& a, const Op& b, std::int32_t by) const {
   if (form_of_op(a) != form_of_op(b)) return false;
   if (names_rank(a.kind) && b.rank != moved(a.rank, by)) return false;
+  if (fetches_a(a)) return owner_of_a(b, b.rank) == moved(owner_of_a(a, a.rank), by);
   if (a.kind == OpKind::copy) {
     return b.src_rank == moved(a.src_rank, by) && same_alignment(a.buffer, a.rect.col, b.rect.col);
   }

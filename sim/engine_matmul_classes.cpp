@@ -12,7 +12,7 @@ namespace tritax::engine {
 double MatmulClasses::cap_of(const Matmul& c, const GpuState& gpu) const {
   const MatmulShape& shape = run_.shapes[c.shape];
   const double steps_ns = work_ns(shape, c.sharers, c.missed.bits, Clock::factor(gpu, shape.dtype));
-  return shape.cost.operand_bytes / (std::max(steps_ns, arrival_ns(shape, c.missed.bits)) +
+  return shape.cost.operand_bytes / (std::max(steps_ns, arrival_ns(shape, c.sharers, c.missed.bits)) +
                                      shape.cost.prologue_ns + written_first_ns(shape, c.missed, steps_ns));
 }
 
@@ -55,7 +55,7 @@ std::int32_t MatmulClasses::class_of(std::int32_t rank, std::int32_t die, std::u
   if (const std::int32_t known = classes_.known(key); known != FluidNetwork::kNone) return known;
   const GpuState& gpu = run_.gpus[rank];
   const Matmul matmul{shape_id, sharers, missed};
-  const std::int32_t id = classes_.add(key, uses_of(gpu, die, matmul, coalesced), cap_of(matmul, gpu));
+  const std::int32_t id = classes_.add(key, uses_of(rank, die, matmul, coalesced), cap_of(matmul, gpu));
   of_gpu(rank).classes.push_back(id);
   matmuls_.resize(static_cast<std::size_t>(id) + 1);
   matmuls_[static_cast<std::size_t>(id)] = matmul;
@@ -63,14 +63,16 @@ std::int32_t MatmulClasses::class_of(std::int32_t rank, std::int32_t die, std::u
 }
 
 // Loads of one byte of operands, on the port of one die unless `die` is -1.
-std::vector<FluidNetwork::Use> MatmulClasses::uses_of(const GpuState& gpu, std::int32_t die,
+std::vector<FluidNetwork::Use> MatmulClasses::uses_of(std::int32_t rank, std::int32_t die,
                                                       const Matmul& matmul, std::uint32_t coalesced) const {
+  const GpuState& gpu = run_.gpus[static_cast<std::size_t>(rank)];
   const std::uint32_t misses = matmul.missed.bits;
   const MatmulShape& shape = run_.shapes[matmul.shape];
   const double a = shape.cost.a_bytes / shape.cost.operand_bytes;
   const double b = shape.cost.b_bytes / shape.cost.operand_bytes;
   const double q = shape.cost.q_bytes / shape.cost.operand_bytes;
-  double l2_miss = (misses & 1 ? a : 0) + (misses & 2 ? b : 0);
+  const bool of_peer = crosses_links(shape, misses);
+  double l2_miss = (misses & 1 && !of_peer ? a : 0) + (misses & 2 ? b : 0);
   double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
   double evicted = evicted_share(misses);
   if (shape.attends) {
@@ -87,6 +89,12 @@ std::vector<FluidNetwork::Use> MatmulClasses::uses_of(const GpuState& gpu, std::
   }
   if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
   uses.push_back({gpu.hbm, (1 + evicted * write_back_.write_cost()) * llc_miss});
+  if (of_peer) {
+    for (FluidNetwork::Use& use :
+         traffic_.uses_of_operand(rank, shape.peer, shape.profile, shape.peer_link_cost)) {
+      uses.push_back({use.resource, a * use.coefficient});
+    }
+  }
   for (FluidNetwork::Use& use : uses) use.coefficient *= shape.slowness;
   return uses;
 }

@@ -11,16 +11,18 @@
 #include "sim/engine_clock.hpp"
 #include "sim/engine_resources.hpp"
 #include "sim/engine_run.hpp"
+#include "sim/engine_traffic.hpp"
 #include "sim/engine_write_back.hpp"
 
 namespace tritax::engine {
 
 class MatmulClasses {
  public:
-  MatmulClasses(Run& run, const SharedResources& resources, const WriteBack& write_back, const Clock& clock,
-                FluidClasses& classes)
+  MatmulClasses(Run& run, const SharedResources& resources, const DataTraffic& traffic,
+                const WriteBack& write_back, const Clock& clock, FluidClasses& classes)
       : run_(run),
         resources_(resources),
+        traffic_(traffic),
         write_back_(write_back),
         clock_(clock),
         classes_(classes),
@@ -44,11 +46,12 @@ class MatmulClasses {
   OfGpu& of_gpu(std::int32_t rank) { return gpus_[static_cast<std::size_t>(rank)]; }
   double cap_of(const Matmul& matmul, const GpuState& gpu) const;
   bool l2_can_fill(const GpuState& gpu) const;
-  std::vector<FluidNetwork::Use> uses_of(const GpuState& gpu, std::int32_t die, const Matmul& matmul,
+  std::vector<FluidNetwork::Use> uses_of(std::int32_t rank, std::int32_t die, const Matmul& matmul,
                                          std::uint32_t coalesced) const;
 
   Run& run_;
   const SharedResources& resources_;
+  const DataTraffic& traffic_;
   const WriteBack& write_back_;
   const Clock& clock_;
   FluidClasses& classes_;

@@ -19,11 +19,15 @@ double work_ns(const MatmulShape& shape, std::int32_t sharers, std::uint32_t mis
   return shape.cost.compute_ns / (clock * together);
 }
 
-// The least time in which the operands of a matmul arrive, one stage after another.
-double arrival_ns(const MatmulShape& shape, std::uint32_t misses) {
+// The least time in which the operands of a matmul arrive, one stage after another, with `sharers` workgroups
+// on its compute unit.
+double arrival_ns(const MatmulShape& shape, std::int32_t sharers, std::uint32_t misses) {
   if (shape.attends) {
     const double l2 = l2_parts(misses), llc = llc_parts(misses);
     return ((l2 - llc) * shape.from_llc_ns + llc * shape.from_memory_ns) / kMissParts;
+  }
+  if (crosses_links(shape, misses)) {
+    return std::max(shape.of_peer.least_ns(sharers), arrival_ns(shape, sharers, misses & ~1u));
   }
   if ((misses & (4 | 8)) != 0) return shape.from_memory_ns;
   return (misses & (1 | 2)) != 0 ? shape.from_llc_ns : 0;

@@ -2,6 +2,7 @@
 #include "sim/engine_matmuls.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/schedule/op_traits.hpp"
 #include "model/schedule/operations.hpp"
@@ -40,7 +41,7 @@ void Matmuls::begin(WorkgroupState& wg, std::uint32_t id, double now) {
   l2.begin_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.begin_fill(wg.llc_fill_gb_per_s, now);
 
-  const double least_ns = std::max(arrival_ns(shape, missed.bits), missed.others_ns - now);
+  const double least_ns = std::max(arrival_ns(shape, sharers, missed.bits), missed.others_ns - now);
   const double held_up_ns = written_first_ns(shape, missed, shape.cost.compute_ns / (clock * together));
   wg.operands_ns = missed.others_ns > now ? missed.others_ns + shape.cost.prologue_ns : 0;
   const double load_ghz = run_.machine.gpu.rate(shape.dtype).load_clock_ghz;
@@ -58,6 +59,13 @@ void Matmuls::begin(WorkgroupState& wg, std::uint32_t id, double now) {
                    shape.cost.prologue_ns + held_up_ns;
   wg.op_reread_ns = 0;
   wg.op_part = &TimeAccount::compute_ns;
+  wg.leads = wg.follows = nullptr;
+  if (shape.peer >= 0) {
+    join_peer_load(wg, inputs.a_slab, crosses_links(shape, missed.bits), now);
+    wg.op_part = &TimeAccount::wire_ns;
+    wg.op_compute_ns = work_ns(shape, sharers, missed.bits, clock_now);
+    wg.op_lost_ns = run_.fluid.lost_on_links_ns(class_id);
+  }
   wg.waiting = Waiting::activity;
   run_.fluid.start(class_id, shape.cost.operand_bytes, coalesced.spread, token_of(id, false), now);
   parts_.outlook.look_ahead(wg, now);
@@ -65,11 +73,54 @@ void Matmuls::begin(WorkgroupState& wg, std::uint32_t id, double now) {
 
 bool Matmuls::lacks_operands(std::uint32_t id, double now) {
   WorkgroupState& wg = run_.workgroups[id];
-  if (parts_.lock_step.awaits_leader(wg, id)) return true;
+  if (parts_.lock_step.awaits_leader(wg, id) || awaits_peer_load(wg, id)) return true;
   if (!later(wg.operands_ns, now)) return wg.has_sender && parts_.held_loads.holds_up_matmul(id, now);
   wg.waiting = Waiting::time;
   run_.queue.push(wg.operands_ns, {EventKind::resume_workgroup, id});
   return true;
+}
+
+// `loads`: it does not find A of a peer in the L2 of its die.
+void Matmuls::join_peer_load(WorkgroupState& wg, std::uint32_t slab, bool loads, double now) {
+  if (!run_.machine.gpu.l2_keeps_peers) return;
+  const std::uint64_t key =
+      static_cast<std::uint64_t>(wg.rank) << 48 | static_cast<std::uint64_t>(wg.die) << 32 | slab;
+  PeerLoad& load = peer_loads_[key];
+  if (!loads) {
+    wg.follows = &load;
+    wg.leader_ns = load.start_ns;
+  } else if (!load.running) {
+    load.running = true;
+    load.start_ns = now;
+    wg.leads = &load;
+  }
+}
+
+bool Matmuls::awaits_peer_load(WorkgroupState& wg, std::uint32_t id) {
+  PeerLoad* const load = std::exchange(wg.follows, nullptr);
+  if (load == nullptr || !load->running || load->start_ns != wg.leader_ns) return false;
+  wg.next_waiter = load->first_waiter;
+  load->first_waiter = id;
+  wg.waiting = Waiting::time;
+  return true;
+}
+
+void Matmuls::end_peer_load(WorkgroupState& wg, double now) {
+  PeerLoad* const load = std::exchange(wg.leads, nullptr);
+  if (load == nullptr) return;
+  load->running = false;
+  std::uint32_t id = std::exchange(load->first_waiter, kNobody);
+  while (id != kNobody) {
+    run_.queue.push(now, {EventKind::resume_workgroup, id});
+    id = std::exchange(run_.workgroups[id].next_waiter, kNobody);
+  }
+}
+
+// What a matmul takes if nothing holds up its operands is computing, the rest of its time alone is the
+// wire's.
+void Matmuls::charge_computing(WorkgroupState& wg, double now) const {
+  if (wg.op_part == &TimeAccount::wire_ns)
+    wg.path.charge(&TimeAccount::compute_ns, std::min(now, wg.op_start_ns + wg.op_compute_ns));
 }
 
 void Matmuls::end(WorkgroupState& wg, std::uint32_t id, const Op& op, double now) {
@@ -78,6 +129,7 @@ void Matmuls::end(WorkgroupState& wg, std::uint32_t id, const Op& op, double now
   gpu.l2[static_cast<std::size_t>(wg.die)].end_fill(wg.l2_fill_gb_per_s, now);
   gpu.llc.end_fill(wg.llc_fill_gb_per_s, now);
   count_cu(gpu, wg.cu, -1, now);
+  end_peer_load(wg, now);
   parts_.clock.end_draw(wg);
   if (parts_.clock.update(gpu)) parts_.classes.follow_clock(rank);
   if (op.kind == OpKind::attend) parts_.attention.end(wg, id, now);

@@ -1,9 +1,11 @@
 // Matmuls and attends of workgroups: begin, the wait for the last operands, and end.
 //
-// Matmuls owns nothing but references. It starts activities in the fluid network, and changes the fields of a
-// workgroup for its matmul and the count of busy compute units of a GPU.
+// Matmuls owns the loads of operands of peers that several matmuls of a die share. It starts activities in
+// the fluid network, and changes the fields of a workgroup for its matmul and the count of busy compute units
+// of a GPU.
 #pragma once
 
+#include <boost/unordered_map.hpp>
 #include <cstdint>
 
 #include "sim/engine_attend.hpp"
@@ -36,13 +38,19 @@ class Matmuls {
   // The activity of a matmul has ended: true if it still lacks operands that another matmul fetches, or that
   // stores hold up, and waiting for them takes time.
   bool lacks_operands(std::uint32_t id, double now);
+  // Charges the computing of a matmul whose A comes over links, before the rest of its time.
+  void charge_computing(WorkgroupState& wg, double now) const;
   void end(WorkgroupState& wg, std::uint32_t id, const Op& op, double now);
 
  private:
+  void join_peer_load(WorkgroupState& wg, std::uint32_t slab, bool loads, double now);
+  bool awaits_peer_load(WorkgroupState& wg, std::uint32_t id);
+  void end_peer_load(WorkgroupState& wg, double now);
   void count_cu(GpuState& gpu, std::int32_t cu, std::int32_t change, double now);
 
   Run& run_;
   const Parts parts_;
+  boost::unordered_map<std::uint64_t, PeerLoad> peer_loads_;  // by rank, die and slab; entries never move
 };
 
 }  // namespace tritax::engine

@@ -1,4 +1,5 @@
 // Names of slabs, and matmuls of equal cost.
+#include <algorithm>
 #include <limits>
 
 #include "model/core/error.hpp"
@@ -32,14 +33,14 @@ OperandIndex::AttendForm OperandIndex::form_of(const Op& op) const {
   return same ? AttendForm::goes_on : AttendForm::begins;
 }
 
-std::uint32_t OperandIndex::slab_of(std::int32_t buffer, std::int32_t origin, std::int32_t size,
-                                    const Op& op) {
+std::uint32_t OperandIndex::slab_of(std::int32_t buffer, std::int32_t origin, std::int32_t size, const Op& op,
+                                    std::int32_t peer) {
   const auto id = static_cast<std::uint32_t>(slab_ids_.size());
   const SlabKey key{SlabOverlaps::band_of(buffer, origin),
-                    static_cast<std::uint64_t>(op.k_begin) << 32 | static_cast<std::uint32_t>(op.k_end),
-                    size};
+                    static_cast<std::uint64_t>(op.k_begin) << 32 | static_cast<std::uint32_t>(op.k_end), size,
+                    peer};
   const auto [entry, added] = slab_ids_.emplace(key, id);
-  if (added && op.kind == OpKind::matmul) {
+  if (added && op.kind == OpKind::matmul && peer < 0) {
     const Buffer& operand = run_.schedule.buffers[static_cast<std::size_t>(buffer)];
     operands_.overlaps().add(id, key.where, size, op.k_begin, op.k_end,
                              bytes_of(operand, {0, 0, size, op.k_end - op.k_begin}));
@@ -51,7 +52,7 @@ void OperandIndex::add(const Op& op, std::uint32_t index) {
   MatmulInputs& inputs = run_.inputs_of_op[index];
   const bool attends = op.kind == OpKind::attend;
   inputs.a_slab = attends ? slab_of(op.src_buffer, op.src_col, op.rect.cols, op)
-                          : slab_of(op.src_buffer, op.rect.row, op.rect.rows, op);
+                          : slab_of(op.src_buffer, op.rect.row, op.rect.rows, op, owner_of_a(op, -1));
   inputs.b_slab = slab_of(op.b_buffer, attends ? op.src_col : op.rect.col, op.rect.cols, op);
   if (attends) {
     Op whole = op;
@@ -64,7 +65,8 @@ void OperandIndex::add(const Op& op, std::uint32_t index) {
 
 std::uint32_t OperandIndex::shape_id_of(const Op& op) {
   const AttendForm form = form_of(op);
-  const auto key = std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form);
+  const auto key =
+      std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form, owner_of_a(op, -1));
   if (key == last_key_) return last_shape_;
   last_key_ = key;
   const auto [entry, added] = shape_ids_.emplace(key, static_cast<std::uint32_t>(run_.shapes.size()));
@@ -128,12 +130,32 @@ MatmulShape OperandIndex::shape_of(const Op& op) const {
   shape.work = shape.slowness * matmul_draw(gpu, shape.dtype, shape.cost);
   shape.fetched_ns =
       stages < steps ? shape.cost.compute_ns * stages / steps : std::numeric_limits<double>::infinity();
+  MatmulTile local = kernel.tile;
+  if (fetches_a(op)) local.m = 0;  // B alone comes from the own memory
   const auto from = [&](double latency_ns) {
-    return shape.slowness * steps * stage_interval_ns(gpu, shape.dtype, kernel.tile, stages, latency_ns);
+    return shape.slowness * steps * stage_interval_ns(gpu, shape.dtype, local, stages, latency_ns);
   };
   shape.from_llc_ns = from(gpu.llc_latency_ns);
   shape.from_memory_ns = from(gpu.memory_stage_latency_ns());
+  if (fetches_a(op)) add_peer(op, steps, stages, shape);
   return shape;
+}
+
+// A is the load of its tile from the peer; see DataTraffic.
+void OperandIndex::add_peer(const Op& op, double steps, std::int32_t stages, MatmulShape& shape) const {
+  const Kernel& kernel = run_.schedule.kernels[kernel_];
+  const Op load = load_of_a(op, kernel.rank);
+  const Move move = move_of(load, kernel.rank);
+  const double round_trip_ns =
+      run_.machine.fabric.load_round_trip_ns + 2 * between_nodes_ns(run_.machine, move.rank, move.peer);
+  shape.peer = load.rank;
+  MatmulTile step = kernel.tile;
+  step.k = step_depth(run_.machine.gpu, run_.costs.of(kernel), shape.dtype, kernel.tile);
+  shape.of_peer =
+      peer_stages(run_.machine.gpu, step, shape.dtype, shape.slowness * steps, stages, shape.cost.a_bytes,
+                  run_.moves.workgroup_gb_per_s(kernel_, move.kind), round_trip_ns);
+  if (run_.moves.is_message(move)) shape.peer_link_cost = run_.moves.message_cost(load, move, shape.profile);
+  shape.cost.prologue_ns += shape.slowness * std::max(0.0, round_trip_ns - run_.machine.gpu.hbm_latency_ns);
 }
 
 }  // namespace tritax::engine

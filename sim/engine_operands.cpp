@@ -46,10 +46,39 @@ Missed Operands::look_up(std::int32_t rank, std::int32_t die, const Op& op, cons
     missed.llc_bytes += bytes;
     traffic.hbm_read_bytes += bytes;
   };
-  look_up(op.src_buffer, inputs.a_slab, shape.cost.a_bytes, 1, 4);
+  if (shape.peer < 0) {
+    look_up(op.src_buffer, inputs.a_slab, shape.cost.a_bytes, 1, 4);
+  } else {
+    fetch_from_peer(rank, die, op, inputs, shape, duration_ns, no_l2, missed, now);
+  }
   look_up(op.b_buffer, inputs.b_slab, shape.cost.b_bytes, 2, 8);
   if (missed.llc_bytes > 0) fetch(gpu, rank, die, op, inputs, shape, missed, now);
   return missed;
+}
+
+// A of a peer. The last-level cache is of the memory beside it, so that only an L2 may keep the data of a
+// peer; an earlier run leaves nothing there, because the start of a kernel is an acquire.
+void Operands::fetch_from_peer(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
+                               const MatmulShape& shape, double duration_ns, bool no_l2, Missed& missed,
+                               double now) {
+  ReuseCache& l2 = run_.gpus[static_cast<std::size_t>(rank)].l2[static_cast<std::size_t>(die)];
+  const double bytes = shape.cost.a_bytes;
+  if (run_.machine.gpu.l2_keeps_peers) {
+    CacheTraffic& here = run_.traffic.at(rank, die, op.src_buffer, op.kind);
+    here.asked_bytes += bytes;
+    if (l2.touch(inputs.a_slab, now, duration_ns) && !no_l2) {
+      here.l2_hit_bytes += bytes;
+      missed.others_ns = std::max(missed.others_ns, l2.arrives_ns(inputs.a_slab));
+      return;
+    }
+    missed.l2_bytes += bytes;
+    l2.expect(inputs.a_slab, now + shape.of_peer.least_ns(1));
+  }
+  missed.bits |= 1;
+  resources_.sent_bytes(shape.peer, rank) += bytes;
+  CacheTraffic& there = run_.traffic.at(run_.home(shape.peer), -1, op.src_buffer, op.kind);
+  there.asked_bytes += bytes;
+  there.hbm_read_bytes += bytes;
 }
 
 // Fetches what missed from memory; it displaces dirty data.

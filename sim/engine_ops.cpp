@@ -109,6 +109,7 @@ void Engine::resume(std::uint32_t id, double now) {
   const std::int32_t rank = wg.rank;
   if (multiplies(op.kind)) {
     if (matmuls_.lacks_operands(id, now)) return;
+    matmuls_.charge_computing(wg, now);
     charge_activity(wg.path, wg.op_start_ns, 0, wg.op_alone_ns, wg.op_part, 0, now);
     matmuls_.end(wg, id, op, now);
   }
@@ -175,6 +176,7 @@ void Engine::completed(const FluidNetwork::Completion& completion, double now) {
   if (multiplies(op.kind)) {
     if (op.kind == OpKind::matmul) lock_step_.release_followers(wg, id, now);
     if (matmuls_.lacks_operands(id, now)) return;
+    matmuls_.charge_computing(wg, now);
   }
   charge_activity(wg.path, wg.op_start_ns, wg.op_reread_ns, wg.op_alone_ns, wg.op_part,
                   completion.lost_on_links_ns - wg.op_lost_ns, now);

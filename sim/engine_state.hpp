@@ -91,6 +91,14 @@ enum class Level : std::uint8_t { chip, l2, llc, hbm };  // where a tile is read
 
 enum class Waiting : std::uint8_t { nothing, activity, store, loads, flag, time, group };
 
+// The matmul that loads A of a peer into an L2, and those that find it there. They cannot end before it: on a
+// full link their bytes arrive as late as its own.
+struct PeerLoad {
+  bool running = false;
+  double start_ns = 0;
+  std::uint32_t first_waiter = kNobody;  // of those that have all else
+};
+
 // A workgroup on a compute unit. A later workgroup reuses the entry, because the states of all workgroups
 // together fit no cache. The loop visits thousands of workgroups in turn: the head holds the fields that are
 // used together.
@@ -130,9 +138,13 @@ struct WorkgroupState : WorkgroupHead {
 
   // The running matmul, or the operation that the workgroup waits for:
   double TimeAccount::*op_part = &TimeAccount::compute_ns;
-  double op_reread_ns = 0;  // part of op_alone_ns that reads again data written before
-  double operands_ns = 0;   // arrival of operands that other workgroups fetch; 0: none
-  double held_up_ns = 0;    // time that stores delay the operand loads of the running matmul
+  double op_reread_ns = 0;      // part of op_alone_ns that reads again data written before
+  double op_compute_ns = 0;     // of a matmul whose A comes over links: its time without waiting for operands
+  double operands_ns = 0;       // arrival of operands that other workgroups fetch; 0: none
+  double held_up_ns = 0;        // time that stores delay the operand loads of the running matmul
+  PeerLoad* leads = nullptr;    // the running matmul loads A of a peer for others too
+  PeerLoad* follows = nullptr;  // it finds A of a peer that began to load at leader_ns
+  double leader_ns = 0;
   double l2_fill_gb_per_s = 0;
   double llc_fill_gb_per_s = 0;
   double power = 0, power_if_missed = 0;
@@ -243,6 +255,9 @@ struct MatmulShape {  // operations of one kernel with equal rows, cols and leng
   double slowness = 1;        // KernelRates::time_factor
   bool attends = false;
   std::array<double, 3> wait_ns{};  // for attends: AttendCost::wait_ns
+  std::int32_t peer = -1;           // the rank whose A it fetches; -1: its own
+  PeerStages of_peer{};             // of all its stages
+  double peer_link_cost = 1;        // bytes on a link per byte of A
 };
 
 struct Missed {

@@ -175,6 +175,13 @@ std::vector<FluidNetwork::Use> DataTraffic::uses_of(const DataPath& path) const 
   return uses;
 }
 
+std::vector<FluidNetwork::Use> DataTraffic::uses_of_operand(std::int32_t rank, std::int32_t peer,
+                                                            KernelProfile profile, double link_cost) const {
+  DataPath path{{MoveKind::remote_load, rank, peer}, profile};
+  path.link_cost = link_cost;
+  return uses_of(path);
+}
+
 std::int32_t DataTraffic::class_of(const DataPath& path) {
   ClassKey key{
       static_cast<std::uint64_t>(path.crowd_in) << 56 | static_cast<std::uint64_t>(path.crowd_out) << 48 |

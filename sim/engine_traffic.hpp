@@ -39,6 +39,10 @@ class DataTraffic {
   DataPath path_of_copy(const Op& op, std::int32_t rank);
   std::int32_t class_of(const DataPath& path);
 
+  // Loads of one byte of an operand of a matmul of `rank` that comes from `peer`: ports, links and memory.
+  std::vector<FluidNetwork::Use> uses_of_operand(std::int32_t rank, std::int32_t peer, KernelProfile profile,
+                                                 double link_cost) const;
+
   // By a workgroup on `die`, or by a copy engine (-1).
   Served served_by(const DataPath& path, const Op& op, std::int32_t die) const;
   ReadBytes read_bytes(const DataPath& path, const Served& served) const;

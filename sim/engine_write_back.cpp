@@ -90,7 +90,7 @@ double WriteBack::bytes_ahead(std::int32_t rank) const {
     if (o == wg.end) continue;
     const MatmulInputs& inputs = run_.inputs_of_op[o];
     const MatmulShape& shape = run_.shapes[inputs.shape];
-    if (slabs.insert(inputs.a_slab).second) bytes += shape.cost.a_bytes;
+    if (shape.peer < 0 && slabs.insert(inputs.a_slab).second) bytes += shape.cost.a_bytes;
     if (slabs.insert(inputs.b_slab).second) bytes += shape.cost.b_bytes;
   }
   return bytes;

@@ -51,7 +51,7 @@ class FluidNetwork {
     double lost_on_links_ns = 0;  // loss of the class until now
   };
 
-  static constexpr int kMaxUses = 12;
+  static constexpr int kMaxUses = 13;
   static constexpr std::int32_t kNone = -1;
 
   // lost_on_links_ns() counts the time that a resource with `link` holds activities back.

@@ -157,6 +157,17 @@ double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, st
          stage_bytes / (gpu.lds_bytes_per_clk * gpu.boost_clock_ghz);
 }
 
+PeerStages peer_stages(const Gpu& gpu, const MatmulTile& tile, DType dtype, double steps, std::int32_t stages,
+                       double a_bytes, double gb_per_s, double round_trip_ns) {
+  const double stage_bytes = (static_cast<double>(tile.m) + tile.n) * tile.k * bytes_of(dtype);
+  PeerStages of;
+  of.latency_ns = steps * round_trip_ns / std::max(1, stages - 1);
+  of.load_ns = a_bytes / gb_per_s;
+  of.write_ns = steps * stage_bytes / (gpu.lds_bytes_per_clk * gpu.boost_clock_ghz);
+  of.one_by_one = !gpu.async_tile_copy && tile.pipeline == Pipeline::serial;
+  return of;
+}
+
 double spread_width(const Gpu& gpu, const KernelCosts& costs) {
   const double uniform = std::sqrt(3.0) * gpu.matmul_spread;
   if (!coalesces(gpu, costs)) return uniform;

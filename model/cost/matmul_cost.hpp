@@ -117,6 +117,26 @@ std::int32_t operand_stages(const Gpu& gpu, const KernelCosts& costs, DType dtyp
 double stage_interval_ns(const Gpu& gpu, DType dtype, const MatmulTile& tile, std::int32_t stages,
                          double latency_ns);
 
+// The least time in which all stages of A arrive from the memory of a peer. In the serial pipeline the loads
+// of a stage are issued together, pass through the compute unit at its rate of loads from peers, and are
+// written into LDS when all have arrived, as from the own memory (above). In the other pipelines stages
+// overlap, up to that rate.
+struct PeerStages {
+  double latency_ns = 0;    // round trips that nothing hides: all steps over the stages in flight
+  double load_ns = 0;       // bytes of A over the rate of one workgroup alone on a compute unit
+  double write_ns = 0;      // operands of all steps into LDS
+  bool one_by_one = false;  // serial
+
+  // With `sharers` workgroups on the compute unit, which share its rate.
+  double least_ns(std::int32_t sharers) const {
+    const double together_ns = sharers * load_ns;
+    return one_by_one ? latency_ns + together_ns + write_ns : std::max(latency_ns, together_ns);
+  }
+};
+// `steps` of `tile` with `stages` in LDS; `a_bytes` of A at `gb_per_s`; `round_trip_ns` to the peer.
+PeerStages peer_stages(const Gpu& gpu, const MatmulTile& tile, DType dtype, double steps, std::int32_t stages,
+                       double a_bytes, double gb_per_s, double round_trip_ns);
+
 // m/wm + n/wn of the wave grid of `tile` that reads the fewest operand fragments; a wave has at least 16×16.
 std::int32_t fragment_edges(const MatmulTile& tile);
 

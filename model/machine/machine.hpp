@@ -133,6 +133,7 @@ struct Gpu {
   double poll_load_ns = 0;             // one poll by volatile load
   double poll_atomic_ns = 0;           // one poll by exchange or compare-and-swap
   bool loads_wait_for_stores = false;  // one counter for loads and stores, in order of issue (gfx9: VM_CNT)
+  bool l2_keeps_peers = false;         // L2s keep operands read from a peer until an acquire
   bool acquire_drops_l2 = false;       // an acquire at gpu scope or wider invalidates the die's L2 (gfx942)
 
   // Dispatch.

@@ -249,6 +249,8 @@ constexpr std::array kSpecs{
                   Presence::optional},
     ParameterSpec{"gpu", "acquire_drops_l2", &Gpu::acquire_drops_l2, D::boolean, kFlag,
                   "an acquire at GPU scope or wider invalidates the die's L2"},
+    ParameterSpec{"gpu", "l2_keeps_peers", &Gpu::l2_keeps_peers, D::boolean, kFlag,
+                  "the L2 of a die keeps data that products read from a peer's memory", Presence::optional},
     ParameterSpec{"gpu", "workgroup_dispatch_time", &Gpu::workgroup_dispatch_ns, D::time, kTime,
                   "between two workgroups sent to one die"},
     ParameterSpec{"gpu", "dispatch_latency", &Gpu::dispatch_latency_ns, D::time, kTime,

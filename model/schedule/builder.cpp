@@ -219,6 +219,13 @@ void ScheduleBuilder::matmul(std::int16_t a, std::int16_t b, Rect rect, std::int
   op.k_end = k_end;
 }
 
+void ScheduleBuilder::matmul_of(int owner, std::int16_t a, std::int16_t b, Rect rect, std::int32_t k_begin,
+                                std::int32_t k_end) {
+  matmul(a, b, rect, k_begin, k_end);
+  Op& op = schedule_.ops.back();
+  op.value = owner_value(owner, op.rank);
+}
+
 void ScheduleBuilder::attend(std::int16_t q, Rect rect, std::int16_t k, std::int16_t v, std::int32_t column,
                              std::int32_t k_begin, std::int32_t k_end, Mask mask) {
   Op& op = add(OpKind::attend);

@@ -68,6 +68,9 @@ class ScheduleBuilder {
   std::int32_t item(std::int32_t kernel);
 
   void matmul(std::int16_t a, std::int16_t b, Rect rect, std::int32_t k_begin, std::int32_t k_end);
+  // The same with A in the memory of `owner`.
+  void matmul_of(int owner, std::int16_t a, std::int16_t b, Rect rect, std::int32_t k_begin,
+                 std::int32_t k_end);
   // Queries `q`[rect] with the keys [k_begin, k_end), limited by `mask`; `column` is the first column of the
   // head in k and v. See schedule.hpp.
   struct Mask {

@@ -285,6 +285,11 @@ class RangeChecker {
     if (!check_matrix_tile(tile, op.kind) || !check_buffer(op.src_buffer) || !check_buffer(op.b_buffer)) {
       return;
     }
+    if (op.value != 0 && !check_rank(op.value - 1)) return;
+    if (fetches_a(op) && owner_of_a(op, kernel.rank) == kernel.rank) {
+      return refuse(Kind::meaningless,
+                    fmt::format("names its own rank {} as the owner of A; leave it out", kernel.rank));
+    }
     const Buffer& a = schedule_.buffers[static_cast<std::size_t>(op.src_buffer)];
     const Buffer& b = schedule_.buffers[static_cast<std::size_t>(op.b_buffer)];
     if (op.k_begin < 0 || op.k_end <= op.k_begin || op.k_end > a.cols || op.k_end > b.rows) {

@@ -14,7 +14,7 @@ inline constexpr std::string_view kProcessPerGpu = "per-gpu";
 inline constexpr std::string_view kOneProcess = "one";
 
 // The keys of every OpField.
-inline constexpr std::array<std::string_view, 22> kOpFieldKeys{"a b",
+inline constexpr std::array<std::string_view, 23> kOpFieldKeys{"a b",
                                                                "queries keys values column",
                                                                "limit group",
                                                                "from",
@@ -35,7 +35,8 @@ inline constexpr std::array<std::string_view, 22> kOpFieldKeys{"a b",
                                                                "sharing lanes",
                                                                "with_previous",
                                                                "multimem",
-                                                               "by_engine"};
+                                                               "by_engine",
+                                                               "owner"};
 
 inline std::int32_t int32_or(const JsonValue& object, const char* key, std::int64_t low, std::int32_t usual) {
   return object.has(key) ? static_cast<std::int32_t>(object.at(key).integer(low, kMaxInt32)) : usual;

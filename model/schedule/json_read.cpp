@@ -332,6 +332,9 @@ class Reader {
       case OpField::engine:
         op.by_engine = value.has("by_engine") && value.at("by_engine").boolean();
         return;
+      case OpField::owner:
+        op.value = value.has("owner") ? owner_value(rank_or(value, "owner", own), own) : 0;
+        return;
       case OpField::multimem:
         op.multimem = value.has("multimem") && value.at("multimem").boolean();
         return;

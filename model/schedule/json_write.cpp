@@ -329,6 +329,8 @@ class Writer {
       case OpField::engine:
         if (op.by_engine) put(R"(, "by_engine": true)");
         return;
+      case OpField::owner:
+        return write_unless("owner", owner_of_a(op, own), own);
       case OpField::multimem:
         if (op.multimem) put(R"(, "multimem": true)");
         return;

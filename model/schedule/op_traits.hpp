@@ -21,7 +21,7 @@ namespace tritax {
 
 // Groups of members of Op. The member `rank` has three names (from, to, home), by the role of that rank.
 enum class OpField : std::uint8_t {
-  operands,  // src_buffer (A) and b_buffer (B), of the own rank
+  operands,  // src_buffer (A) and b_buffer (B)
   heads,     // buffer (Q), src_buffer (K), b_buffer (V), src_col, of the own rank
   mask,      // value, index
   from,      // rank
@@ -43,6 +43,7 @@ enum class OpField : std::uint8_t {
   group,     // with_previous
   multimem,
   engine,  // by_engine
+  owner,   // of A: value
 };
 enum class HostField : std::uint8_t { kernel, graph, stream, event, transfer, label, duration };
 
@@ -98,8 +99,13 @@ constexpr auto op_traits_table() {
   using A = AccumulatorUse;
   constexpr OpOrder drains{.drains = true}, loads{.loads = true}, sent{.drains = true, .sent = true};
   return std::array{
-      OpTraits{
-          K::matmul, "matmul", {F::operands, F::rect, F::k}, Reads::operands, {}, A::multiplied_into, loads},
+      OpTraits{K::matmul,
+               "matmul",
+               {F::operands, F::rect, F::k, F::owner},
+               Reads::operands,
+               {},
+               A::multiplied_into,
+               loads},
       OpTraits{K::load, "load", {F::from, F::tile, F::multimem}, Reads::tile, {}, A::replaced, loads},
       OpTraits{K::store, "store", {F::to, F::tile, F::group, F::multimem}, {}, W::over, A::written_out, sent},
       OpTraits{K::copy,
@@ -241,8 +247,19 @@ constexpr bool names_rank(OpKind kind) {
     return row.fields.contains(F::from) || row.fields.contains(F::to) || row.fields.contains(F::home);
   });
 }
+// Whether a matmul reads A from the memory of a peer.
+inline bool fetches_a(const Op& op) { return op.kind == OpKind::matmul && op.value > 0; }
+// Op::value of a matmul of a rank that reads A of `owner`.
+constexpr std::int32_t owner_value(std::int32_t owner, std::int32_t own_rank) {
+  return owner == own_rank ? 0 : owner + 1;
+}
+// The rank whose A a matmul reads.
+inline std::int32_t owner_of_a(const Op& op, std::int32_t own_rank) {
+  return fetches_a(op) ? op.value - 1 : own_rank;
+}
 // The other side of an operation of a rank; the own rank if there is no other side.
 inline std::int32_t peer_of(const Op& op, std::int32_t own_rank) {
+  if (fetches_a(op)) return owner_of_a(op, own_rank);
   if (!names_rank(op.kind)) return own_rank;
   const bool fetches = traits_of(op.kind).reads == Reads::source && op.rank == own_rank;
   return fetches ? op.src_rank : op.rank;
@@ -254,10 +271,23 @@ inline Region source_of(const Op& op) {
   return {op.src_buffer, op.src_rank, {op.src_row, op.src_col, op.rect.rows, op.rect.cols}};
 }
 inline Region a_of(const Op& op, std::int32_t own_rank) {
-  return {op.src_buffer, own_rank, {op.rect.row, op.k_begin, op.rect.rows, op.k_end - op.k_begin}};
+  return {op.src_buffer,
+          owner_of_a(op, own_rank),
+          {op.rect.row, op.k_begin, op.rect.rows, op.k_end - op.k_begin}};
 }
 inline Region b_of(const Op& op, std::int32_t own_rank) {
   return {op.b_buffer, own_rank, {op.k_begin, op.rect.col, op.k_end - op.k_begin, op.rect.cols}};
+}
+
+// The load of A that a matmul of a peer's A makes, as an operation of its own.
+inline Op load_of_a(const Op& op, std::int32_t own_rank) {
+  const Region a = a_of(op, own_rank);
+  Op load;
+  load.kind = OpKind::load;
+  load.rank = static_cast<std::int16_t>(a.rank);
+  load.buffer = a.buffer;
+  load.rect = a.rect;
+  return load;
 }
 
 inline Region keys_of(const Op& op, std::int32_t own_rank) {

@@ -19,6 +19,10 @@
 // unspecified contents of registers before an operation fills the accumulator, as microbenchmarks of stores
 // do; a `matmul` or `reduce` then still starts from zero.
 //
+// A `matmul` may read A from the memory of a peer, straight into registers and LDS, stage by stage, as tiles
+// of a remote operand are loaded in Triton kernels (ROCm/iris
+// examples/14_all_gather_gemm/all_gather_gemm_pull.py).
+//
 // Attention. `attend` computes a tile of softmax(Q·Kᵀ/√d)·V over a range of keys, d = rect.cols, and leaves
 // in the accumulator the weighted mean of the values and one log-sum-exp of the scores per row, which are
 // needed to continue with other keys. Row i of the tile sees the keys [k_begin, k_end); with `value` = L > 0
@@ -109,7 +113,8 @@ struct FlagArray {
 
 // op_traits.hpp has further properties of each kind.
 enum class OpKind : std::uint8_t {
-  matmul,      // accumulator += A[rect.row.., k] · B[k, rect.col..], k in [k_begin, k_end), on the own rank
+  matmul,      // accumulator += A[rect.row.., k] · B[k, rect.col..], k in [k_begin, k_end); B is of the own
+               // rank, A too unless `value` names a peer
   load,        // accumulator = `buffer`[rect] of `rank`
   store,       // `buffer`[rect] of `rank` = accumulator
   copy,        // `buffer`[rect] of `rank` = `src_buffer`[src_row, src_col, same size] of `src_rank`
@@ -175,7 +180,8 @@ struct alignas(64) Op {
   std::int32_t k_end = 0;
   std::int32_t index = 0;  // of the flag or the sparse matrix; attend: rows of Q that see the same keys
   std::int32_t value = 0;  // attend: the first row of K that its first rows do not see; 0: no mask;
-                           // sparse_product: lanes on a row, or on a group of rows
+                           // sparse_product: lanes on a row, or on a group of rows;
+                           // matmul: 1 + the rank whose A it reads; 0: the own rank
 };
 static_assert(sizeof(Op) == 64);
 

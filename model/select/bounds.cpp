@@ -99,8 +99,12 @@ KernelBound compute_bound(const Schedule& schedule, const Machine& machine, cons
 // Least time of each link and port for its bytes, in ns.
 class Wires {
  public:
-  Wires(const Schedule& schedule, const Topology& topology, const MoveCosts& moves)
-      : schedule_(schedule), topology_(topology), moves_(moves), edge_ns_(topology.edges.size(), 0.0) {
+  Wires(const Schedule& schedule, const Machine& machine, const Topology& topology, const MoveCosts& moves)
+      : schedule_(schedule),
+        topology_(topology),
+        moves_(moves),
+        l2_keeps_peers_(machine.gpu.l2_keeps_peers),
+        edge_ns_(topology.edges.size(), 0.0) {
     const std::vector<double> idle(static_cast<std::size_t>(schedule.ranks), 0.0);
     egress_ns_.fill(idle);
     ingress_ns_.fill(idle);
@@ -110,9 +114,15 @@ class Wires {
   void add(const Kernel& kernel, double time_factor) {
     // Bytes by peer and traffic first: there are far more operations than pairs.
     std::vector<std::array<double, kTrafficCount>> bytes(static_cast<std::size_t>(schedule_.ranks));
+    constexpr auto kLoads = static_cast<std::size_t>(Traffic::loads);
     for (std::size_t p = 0; p < program_count(kernel); ++p) {
       for (const Op& op : ops_of(schedule_, program_of(kernel, p))) {
         if (op.kind == OpKind::claim) break;
+        if (fetches_a(op) && !l2_keeps_peers_) {
+          const double fetched = tile_bytes(schedule_, load_of_a(op, kernel.rank));
+          bytes[static_cast<std::size_t>(peer_of(op, kernel.rank))][kLoads] +=
+              std::min(1.0, time_factor) * fetched;
+        }
         if (!moves_data(op.kind)) continue;
         if (op.by_engine) {
           const Move move = move_of(op, kernel.rank);
@@ -210,6 +220,7 @@ class Wires {
   const Schedule& schedule_;
   const Topology& topology_;
   const MoveCosts& moves_;
+  const bool l2_keeps_peers_;  // then operands of peers may cross the links once for many products
   std::vector<double> edge_ns_;
   std::array<std::vector<double>, kPortsCount> egress_ns_, ingress_ns_;
 };
@@ -331,8 +342,10 @@ class MemoryBytes {
       attended_.push_back(keys_of(op, 0));
       attended_.push_back(values_of(op, 0));
     } else if (op.kind == OpKind::matmul) {
-      slabs_.try_emplace({op.src_buffer, op.rect.row, op.rect.rows, op.k_begin, op.k_end},
-                         op.rect.rows * depth * bytes_of_element(op.src_buffer));
+      if (!fetches_a(op)) {
+        slabs_.try_emplace({op.src_buffer, op.rect.row, op.rect.rows, op.k_begin, op.k_end},
+                           op.rect.rows * depth * bytes_of_element(op.src_buffer));
+      }
       slabs_.try_emplace({op.b_buffer, op.rect.col, op.rect.cols, op.k_begin, op.k_end},
                          op.rect.cols * depth * bytes_of_element(op.b_buffer));
     } else if (op.kind == OpKind::sparse_product) {
@@ -393,14 +406,14 @@ TimeBound time_bound(const Schedule& schedule, const Machine& machine, const Top
   }
   TimeBound bound;
   std::vector<double> kernel_ns(schedule.kernels.size(), 0.0);
-  Wires all(schedule, topology, moves);
+  Wires all(schedule, machine, topology, moves);
   MemoryBytes memory(schedule, machine, costs);
   for (std::size_t k = 0; k < schedule.kernels.size(); ++k) {
     if (!launched[k]) continue;
     const Kernel& kernel = schedule.kernels[k];
     const bool share = may_share[static_cast<std::size_t>(kernel.rank)] != 0;
     const KernelBound compute = compute_bound(schedule, machine, costs, moves, k, share);
-    Wires one(schedule, topology, moves);
+    Wires one(schedule, machine, topology, moves);
     one.add(kernel, moves.rates(k).time_factor);
     all.add(one);
     memory.add(kernel, moves.rates(k).time_factor);
@@ -436,6 +449,7 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
   for (const Op& op : ops_of(schedule, workgroup)) {
     if (multiplies(op.kind)) {
       product_ns += times(op).ns;
+      if (fetches_a(op)) share.fetched_bytes += tile_bytes(schedule, load_of_a(op, kernel.rank));
       begins_k = begins_k || op.k_begin == 0 || op.kind == OpKind::attend;
       continue;
     }

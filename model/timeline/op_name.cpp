@@ -74,6 +74,7 @@ std::string op_name(const Schedule& schedule, const std::vector<std::int32_t>& s
   if (fields.contains(OpField::counter)) {
     text += fmt::format(" {}[{}]", schedule.flags[static_cast<std::size_t>(op.flag)].name, op.index);
   }
+  if (fetches_a(op)) text += other_side("<-", owner_of_a(op, rank), rank);
   if (fields.contains(OpField::from)) text += other_side("<-", op.rank, rank);
   if (fields.contains(OpField::source)) text += other_side("<-", op.src_rank, rank);
   if (fields.contains(OpField::to) || fields.contains(OpField::home)) text += other_side("->", op.rank, rank);

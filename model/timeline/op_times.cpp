@@ -32,7 +32,7 @@ OpGroup group_of(const Kernel& kernel, const Op& op) {
   group.kernel = kernel.name;
   group.kind = op.kind;
   group.remote = (names_rank(op.kind) && op.rank != kernel.rank) ||
-                 (op.kind == OpKind::copy && op.src_rank != kernel.rank);
+                 (op.kind == OpKind::copy && op.src_rank != kernel.rank) || fetches_a(op);
   if (multiplies(op.kind)) {
     group.size = fmt::format("{}x{}x{}", op.rect.rows, op.rect.cols, op.k_end - op.k_begin);
   } else if (op.buffer >= 0) {

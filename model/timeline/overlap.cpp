@@ -91,6 +91,8 @@ std::vector<GpuSpans> spans_by_gpu(const Timeline& timeline, const Schedule& sch
     const OpInterval& interval = timeline.ops[i];
     GpuSpans& gpu = gpus[static_cast<std::size_t>(interval.place.rank)];
     spans_of(gpu, timeline, schedule, i, releases[i]).emplace_back(interval.begin_ns, interval.end_ns);
+    if (fetches_a(op_of(schedule, interval.place)))
+      gpu.communicating.emplace_back(interval.begin_ns, interval.end_ns);
   }
   for (const CopyInterval& copy : timeline.copies) {
     GpuSpans& gpu = gpus[static_cast<std::size_t>(copy.rank)];

@@ -111,9 +111,12 @@ class PythonBuilder {
     return item;
   }
 
-  void matmul(Integer a, Integer b, const Sides& rect, const Corner& k) {
-    open().matmul(known_buffer(a), known_buffer(b), rect_of(rect), number(std::get<0>(k), "k"),
-                  number(std::get<1>(k), "k"));
+  void matmul(Integer a, Integer b, const Sides& rect, const Corner& k, std::optional<Integer> owner) {
+    ScheduleBuilder& to = open();
+    const std::int32_t begin = number(std::get<0>(k), "k"), end = number(std::get<1>(k), "k");
+    if (owner)
+      return to.matmul_of(rank_in(*owner), known_buffer(a), known_buffer(b), rect_of(rect), begin, end);
+    to.matmul(known_buffer(a), known_buffer(b), rect_of(rect), begin, end);
   }
   void attend(Integer q, const Sides& rect, Integer k, Integer v, Integer column, const Corner& keys,
               Integer limit, Integer group) {
@@ -397,7 +400,7 @@ void add_operations(PyBuilder& builder) {
       .def("workgroup", &B::workgroup, "kernel"_a,
            "Starts the next workgroup; operations that follow are its own")
       .def("item", &B::item, "kernel"_a, "Starts the next item of work that workgroups claim")
-      .def("matmul", &B::matmul, "a"_a, "b"_a, "rect"_a, "k"_a)
+      .def("matmul", &B::matmul, "a"_a, "b"_a, "rect"_a, "k"_a, "owner"_a = py::none())
       .def("attend", &B::attend, "q"_a, "rect"_a, "k"_a, "v"_a, "column"_a, "keys"_a, "limit"_a = 0,
            "group"_a = 1)
       .def("combine", &B::move_tile<&S::combine>, "buffer"_a, "rect"_a, "rank"_a)

@@ -91,6 +91,7 @@ class RunTotals {
                                                                            interval.end_ns);
     if (multiplies(interval.kind)) {
       kind.flops[schedule_.buffers[static_cast<std::size_t>(op.src_buffer)].dtype] += flops_of(op);
+      if (fetches_a(op)) kind.bytes[kLinkLevel] += tile_bytes(schedule_, load_of_a(op, interval.place.rank));
     } else if (interval.kind == OpKind::sparse_product) {
       kind.other_flops += flops_of(op);
     } else if (moves_data(interval.kind) && peer_of(op, interval.place.rank) != interval.place.rank) {

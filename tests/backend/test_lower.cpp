@@ -23,6 +23,26 @@ TEST(Lowering, TheFirstMatmulStartsFromZeroAndSoDoesOneAfterAStore) {
   EXPECT_TRUE(has(program.ops[3], kFresh));
 }
 
+TEST(Lowering, AMatmulReadsAOfAPeerInThePeersHeap) {
+  for (const DeviceTraits& device : {device_with_copy_engine(), plain_device()}) {
+    OneKernel own, peers;
+    own.builder.matmul(own.a, own.b, kTile, 64, 256);
+    own.builder.store(own.c, kTile, 0);
+    peers.builder.matmul_of(1, peers.a, peers.b, kTile, 64, 256);
+    peers.builder.store(peers.c, kTile, 0);
+    const RankProgram of_own = own.lowered(device), of_peer = peers.lowered(device);
+    EXPECT_EQ(of_peer.ops[0].address - of_own.ops[0].address, kHeapOfRank1 - kHeapOfRank0);
+    EXPECT_EQ(of_peer.ops[0].source, of_own.ops[0].source);  // B
+    EXPECT_EQ(of_peer.ops[0].pitch, of_own.ops[0].pitch);
+    EXPECT_EQ(of_peer.ops[1].address, of_own.ops[1].address);
+    if (!device.tensor_maps) continue;
+    const auto map = [](const RankProgram& program) {
+      return program.tensor_maps[static_cast<std::size_t>(program.ops[0].tensor_map)].address;
+    };
+    EXPECT_EQ(map(of_peer) - map(of_own), kHeapOfRank1 - kHeapOfRank0);
+  }
+}
+
 TEST(Lowering, ATileIsConvertedOnceForAllRanksItGoesTo) {
   OneKernel test;
   test.builder.matmul(test.a, test.b, kTile, 0, 256);

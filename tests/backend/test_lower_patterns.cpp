@@ -83,9 +83,11 @@ TEST(Lowering, AcceptsEveryPatternOfEveryWorkloadButTheLibrarys) {
     }
     for (const Pattern& pattern : workload->patterns) {
       if (pattern.vendor) continue;
-      for (int transport = 0; transport < (pattern.uses("transport") ? 2 : 1); ++transport) {
+      const char* form = nullptr;  // a knob with two values that change what is lowered
+      for (const char* name : {"transport", "fetch"}) form = pattern.uses(name) ? name : form;
+      for (int value = 0; value < (form != nullptr ? 2 : 1); ++value) {
         SCOPED_TRACE(std::string(workload->name) + ", " + std::string(pattern.name));
-        if (pattern.uses("transport")) knobs.give("transport", transport);
+        if (form != nullptr) knobs.give(form, value);
         const Schedule schedule =
             build_schedule(pattern, problem, machine, resolved_knobs(problem, machine, knobs));
         const HeapLayout heap = lay_out_heap(schedule, device);

@@ -189,6 +189,21 @@ TEST(CheckMeaning, KRangesOutsideTheOperandsAreRefused) {
                  Kind::meaningless, kFirstOperation + "(matmul)", "k range [64, 64)");
 }
 
+TEST(CheckMeaning, AMatmulReadsAOfAnotherRankOfTheSchedule) {
+  expect_sound(one_workgroup([](auto& s) {
+    s.builder.matmul_of(1, s.a, s.b, {0, 0, 8, 8}, 0, 512);
+    s.builder.store(s.c, {0, 0, 8, 8}, 0);
+  }));
+  expect_finding(one_workgroup([](auto& s) {
+                   s.builder.matmul_of(7, s.a, s.b, {0, 0, 8, 8}, 0, 512);
+                 }),
+                 Kind::out_of_range, kFirstOperation + "(matmul)", "rank 7; the schedule has 2 ranks");
+  Schedule schedule = one_workgroup([](auto& s) { s.compute(0); });
+  schedule.ops[0].value = 1;
+  expect_finding(schedule, Kind::meaningless, kFirstOperation + "(matmul)",
+                 "names its own rank 0 as the owner of A; leave it out");
+}
+
 TEST(CheckMeaning, SignalsAndWaitsThatOthersCannotSeeAreRefused) {
   expect_finding(one_workgroup([](auto& s) { s.signal(0, 1); }), Kind::meaningless,
                  kFirstOperation + "(signal)",

@@ -140,6 +140,19 @@ TEST(ScheduleJson, ACopyTakesTheSameTileUnlessItSaysOtherwise) {
   EXPECT_EQ(op.src_col, 32);
 }
 
+TEST(ScheduleJson, AMatmulReadsItsOwnAUnlessItNamesAnOwner) {
+  const std::string matmul = R"({"op": "matmul", "a": "A", "b": "A", "shape": [8, 8], "k": [0, 8])";
+  const auto value_with = [&](const std::string& rest) {
+    const Schedule schedule = schedule_from_json(schedule_with_op(matmul + rest), "s");
+    EXPECT_EQ(schedule_from_json(schedule_to_json(schedule), "again").ops.at(1).value,
+              schedule.ops.at(1).value);
+    return schedule.ops.at(1).value;
+  };
+  EXPECT_EQ(value_with("}"), 0);
+  EXPECT_EQ(value_with(R"(, "owner": 1})"), 0);  // of the kernel
+  EXPECT_EQ(value_with(R"(, "owner": 0})"), 1);
+}
+
 std::string kernels_of_profile(const std::string& of_all, const std::string& of_first) {
   return R"({"schema": "tritax.schedule/1", "ranks": 1, )" + of_all + R"("kernels": [
     {"name": "gemm", )" +

@@ -30,7 +30,7 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
   const auto protocol = [&] { return static_cast<LockProtocol>(below(3)); };
   switch (static_cast<OpKind>(below(static_cast<int>(kOpTraits.size())))) {
     case OpKind::matmul:
-      return builder.matmul(buffer(), buffer(), random_rect(), natural(), natural());
+      return builder.matmul_of(below(ranks), buffer(), buffer(), random_rect(), natural(), natural());
     case OpKind::load:
       return builder.load(buffer(), random_rect(), below(ranks));
     case OpKind::store:

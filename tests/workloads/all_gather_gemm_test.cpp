@@ -10,6 +10,7 @@
 
 #include "model/core/error.hpp"
 #include "model/schedule/check.hpp"
+#include "model/schedule/op_traits.hpp"
 #include "model/workloads/all_gather_gemm/draft.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"
@@ -55,6 +56,8 @@ Values some_knobs(const Machine& machine) {
   knobs.give("chunks", between(1, 5));
   if (coin()) knobs.give("first_fetchers", between(1, 5));
   knobs.give("transport", between(0, 1));
+  knobs.give("fetch", between(0, 1));
+  knobs.give("streams", between(0, 1));
   knobs.give("group_m", between(1, 4));
   knobs.give("xcd_remap", coin());
   if (knobs["xcd_remap"] != 0 && coin()) knobs.give("xcd_chunk", between(1, 40));
@@ -103,14 +106,19 @@ TEST_P(EveryDType, IsRightWithEveryPatternOnOneToEightRanks) {
       for (const char* side : {"tile_m", "tile_n", "tile_k"}) knobs.give(side, 32);
       knobs.give("k_steps", 1);
       knobs.give("host_barriers", 1);
+      Values published = knobs;  // the forms of Iris, where they are not the usual ones
+      published.give("fetch", 1);
+      published.give("streams", 1);
       for (const Pattern& pattern : all_gather_gemm().patterns) {
         SCOPED_TRACE(std::string(pattern.name) + " on " + std::to_string(gpus));
-        const Schedule schedule =
-            repeated(build_schedule(pattern, asked, machine, resolved_knobs(asked, machine, knobs)), 3);
-        EXPECT_TRUE(check_schedule(schedule).empty());
-        const FunctionalResult result = execute_functionally(schedule, machine, 3);
-        EXPECT_TRUE(result.stale_reads.empty());
-        EXPECT_LT(result.max_relative_error, 1e-6);
+        for (const Values& form : {knobs, published}) {
+          const Schedule schedule =
+              repeated(build_schedule(pattern, asked, machine, resolved_knobs(asked, machine, form)), 3);
+          EXPECT_TRUE(check_schedule(schedule).empty());
+          const FunctionalResult result = execute_functionally(schedule, machine, 3);
+          EXPECT_TRUE(result.stale_reads.empty());
+          EXPECT_LT(result.max_relative_error, 1e-6);
+        }
       }
     }
   }
@@ -191,6 +199,70 @@ TEST(AllGatherGemm, PullReceivesItForEveryColumnOfTiles) {
   const Problem asked = problem(128, 96, 256, DType::fp16, Sharding::k, 4);
   const auto bytes = received_bytes(built("pull", asked, machine, small_tiles()));
   for (const auto& [rank, received] : bytes) EXPECT_EQ(received, 3 * (128 * 256 * 2 * 3 / 4));
+}
+
+// The products load the peers' parts themselves, each from its owner, again for every column of tiles: no
+// copy and no private rows.
+TEST(AllGatherGemm, PullIntoRegistersReadsEveryPartFromItsOwner) {
+  const Machine machine = find_machine("mi300x-8");
+  for (const Sharding sharding : {Sharding::rows, Sharding::k}) {
+    const Problem asked = problem(128, 96, 256, DType::fp16, sharding, 4);
+    Values knobs = small_tiles();
+    knobs.give("fetch", 1);
+    const Schedule schedule = built("pull", asked, machine, knobs);
+    EXPECT_EQ(schedule.buffers.size(), 3U);
+    std::map<int, double> bytes;
+    for (const Kernel& kernel : schedule.kernels) {
+      for (const Workgroup& workgroup : kernel.workgroups) {
+        for (const Op& op : ops_of(schedule, workgroup)) {
+          EXPECT_NE(op.kind, OpKind::copy);
+          if (op.kind != OpKind::matmul) continue;
+          const Region a = a_of(op, kernel.rank);
+          const Rect slice = slice_of(all_gather_gemm_of(asked), a.rank);
+          EXPECT_TRUE(a.rect.row >= slice.row && a.rect.row + a.rect.rows <= slice.row + slice.rows);
+          EXPECT_TRUE(a.rect.col >= slice.col && a.rect.col + a.rect.cols <= slice.col + slice.cols);
+          if (a.rank != kernel.rank) bytes[kernel.rank] += bytes_of(schedule.buffers[0], a.rect);
+        }
+      }
+    }
+    ASSERT_EQ(bytes.size(), 4U);
+    for (const auto& [rank, received] : bytes) EXPECT_EQ(received, 3 * (128 * 256 * 2 * 3 / 4));
+  }
+}
+
+// A tile whose rows two ranks have is computed in two parts.
+TEST(AllGatherGemm, ATileOfTwoOwnersIsComputedInParts) {
+  const Problem asked = problem(80, 32, 64, DType::fp16, Sharding::rows, 2);  // 40 rows each, tiles of 32
+  Values knobs = small_tiles();
+  knobs.give("fetch", 1);
+  const Schedule schedule = built("pull", asked, find_machine("mi300x-8"), knobs);
+  std::multiset<std::int32_t> rows;
+  for (const Op& op : schedule.ops) {
+    if (op.kind == OpKind::store && op.rank == 0) rows.insert(op.rect.rows);
+  }
+  EXPECT_EQ(rows, (std::multiset<std::int32_t>{8, 16, 24, 32}));
+}
+
+// In one stream the GEMM follows the kernel that sends, on all compute units (ROCm/iris
+// benchmark/examples/benchmark_all_gather_gemm_push.py); every block is sent by a workgroup of its own.
+TEST(AllGatherGemm, APushInOneStreamComesBeforeTheGemm) {
+  const Machine machine = find_machine("mi300x-8");
+  const Problem asked = problem(256, 64, 256, DType::fp16, Sharding::k, 4);
+  Values knobs = small_tiles();
+  knobs.give("streams", 1);
+  const Schedule schedule = built("push", asked, machine, knobs);
+  for (int rank = 0; rank < 4; ++rank) {
+    std::vector<std::string> order;
+    for_each_launch(schedule, schedule.host[static_cast<std::size_t>(rank)], [&](const GraphNode& node) {
+      const Kernel& kernel = schedule.kernels[static_cast<std::size_t>(node.kernel)];
+      EXPECT_EQ(node.stream, 0);
+      order.push_back(kernel.name);
+      if (kernel.name == "push") {
+        EXPECT_EQ(kernel.workgroups.size(), 8U * 2);  // 256 × 64 of A in blocks of 32 × 32
+      }
+    });
+    EXPECT_EQ(order, (std::vector<std::string>{"push", "gemm"}));
+  }
 }
 
 TEST(AllGatherGemm, BeginsWithWhatIsThere) {

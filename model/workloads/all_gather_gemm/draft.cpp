@@ -64,6 +64,8 @@ GatherKnobs gather_knobs_of(const Values& values) {
   static_cast<SharingKnobs&>(knobs) = sharing_knobs_of(values);
   knobs.multimem = values.get_or("through", 0) != 0;
   knobs.push = values["transport"] != 0;
+  knobs.one_stream = values["streams"] != 0;
+  knobs.registers = values["fetch"] != 0;
   knobs.k_steps = static_cast<std::int32_t>(values["k_steps"]);
   knobs.chunks = static_cast<std::int32_t>(values["chunks"]);
   knobs.stages = static_cast<std::int32_t>(values["stages"]);

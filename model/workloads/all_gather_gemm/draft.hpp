@@ -22,6 +22,8 @@ namespace tritax {
 // Knobs of GEMM kernels, and knobs of this workload alone.
 struct GatherKnobs : SharingKnobs {
   bool multimem = false;      // bulk-synchronous: the switch copies slices to all
+  bool one_stream = false;    // push: the GEMM follows the kernel that sends
+  bool registers = false;     // pull: products read the peers' A themselves
   bool push = false;          // staged fetchers: they send the own part instead of fetching the peers'
   std::int32_t k_steps = 16;  // of tile_k per block, announced by one flag
   std::int32_t chunks = 2;    // copy engine: pieces per slice of a peer

@@ -1,13 +1,20 @@
-// Pull: one kernel; every workgroup fetches the blocks of its tile from their owners (arXiv:2511.02168;
-// ROCm/iris examples/14_all_gather_gemm/all_gather_gemm_pull.py).
+// Pull: one kernel; every workgroup fetches the parts of A that its tile needs from their owners.
+//
+//   fetch = registers: the form of arXiv:2511.02168 (ROCm/iris
+//   examples/14_all_gather_gemm/all_gather_gemm_pull.py; the same loop in iris/ops/all_gather_matmul.py)
+//
+//   G workgroups:  for t in p', p'+G, …:  for owners, self first: matmul, A straight from the owner's memory
+//                                         store C(t)
+//
+//   fetch = copy: a workgroup copies to rows of its own, one block ahead of the product
 //
 //   G workgroups:  for t in p', p'+G, …:  for blocks, own first: copy the next block from its owner;
 //                                         matmul this one
 //                                         store C(t)
 //
 // There are no flags and no second kernel, but each of the ceil(N / tile_n) tiles of a row fetches the same
-// blocks again. The kernels of Iris load remote operands straight into registers; here a workgroup copies
-// them to rows of its own, one block ahead of the product.
+// parts again. With registers, a tile whose rows several ranks have is computed in parts, one per owner: a
+// matmul has one A.
 #include <algorithm>
 
 #include "model/machine/topology.hpp"
@@ -83,13 +90,35 @@ void compute(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgrou
   draft.builder.store(draft.c, c, rank);
 }
 
+// The same rows of the pieces of all blocks: their owner's part of K at a time. Adjacent ranges of K of one
+// owner are one product.
+void compute_in_registers(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgroup) {
+  const Rect c = draft.gemm_tile(rank, t);
+  const auto blocks = blocks_in_order(draft, rank, c.row / draft.tile.m, workgroup);
+  for (std::size_t p = 0; p < blocks.front()->pieces.size(); ++p) {
+    const Rect& rows = blocks.front()->pieces[p].rect;
+    const Rect part{rows.row, c.col, rows.rows, c.cols};
+    for (std::size_t i = 0; i < blocks.size();) {
+      const std::int32_t begin = blocks[i]->k_begin;
+      const int owner = blocks[i]->pieces[p].owner;
+      std::int32_t end = blocks[i]->k_end;
+      for (++i; i < blocks.size() && blocks[i]->k_begin == end && blocks[i]->pieces[p].owner == owner; ++i)
+        end = blocks[i]->k_end;
+      draft.builder.matmul_of(owner, draft.a, draft.b, part, begin, end);
+    }
+    draft.builder.store(draft.c, part, rank);
+  }
+}
+
 }  // namespace
 
-// Every tile fetches the peers' rows or columns of A, at most at the raw rates of links.
+// Every tile fetches the peers' rows or columns of A, at most at the raw rates of links. Where products read
+// them and an L2 keeps them, they may cross once for all tiles.
 double least_pull_ns(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
   if (problem.gpus == 1) return 0;
   const Topology topology = build_topology(machine, problem.gpus);
-  const std::int64_t columns = (problem.n + knobs.tile_n - 1) / knobs.tile_n;
+  const bool once = knobs.registers && machine.gpu.l2_keeps_peers;
+  const std::int64_t columns = once ? 1 : (problem.n + knobs.tile_n - 1) / knobs.tile_n;
   std::vector<double> edge_ns(topology.edges.size(), 0.0);
   for (int owner = 1; owner < problem.gpus; ++owner) {
     const Rect slice = slice_of(problem, owner);
@@ -108,20 +137,28 @@ Schedule build_pull(const AllGatherGemm& problem, const Machine& machine, const 
   const std::int32_t tiles = draft.grid().count();
   const std::int32_t workgroups = std::min(all_cus(machine.gpu, knobs.gemm_cus), tiles);
   const auto k = static_cast<std::int32_t>(problem.k);
-  const std::int16_t fetched = draft.builder.buffer(
-      {"fetched", problem.dtype, workgroups * draft.tile.m, k, draft.tile.m, draft.tile.k});
+  const std::int16_t fetched =
+      knobs.registers ? std::int16_t{-1}
+                      : draft.builder.buffer({"fetched", problem.dtype, workgroups * draft.tile.m, k,
+                                              draft.tile.m, draft.tile.k});
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Kernel kernel;
     kernel.name = "pull_gemm";
     kernel.rank = rank;
-    kernel.resources = with_copy_role(machine.gpu, draft.gemm_resources, elements_of_block(draft.knobs));
+    kernel.resources = draft.gemm_resources;
+    if (!knobs.registers)
+      kernel.resources = with_copy_role(machine.gpu, kernel.resources, elements_of_block(draft.knobs));
     kernel.tile = draft.tile;
     kernel.placement = Placement::persistent;
     const std::int32_t id = draft.builder.kernel(std::move(kernel));
     for (std::int32_t p = 0; p < workgroups; ++p) {
       draft.builder.workgroup(id);
       for (std::int32_t t = draft.first_item(p, workgroups); t < tiles; t += workgroups) {
-        compute(draft, rank, t, p, fetched);
+        if (knobs.registers) {
+          compute_in_registers(draft, rank, t, p);
+        } else {
+          compute(draft, rank, t, p, fetched);
+        }
       }
     }
     host_program(draft.builder, rank, knobs, {{id, 0}});

@@ -1,17 +1,28 @@
-// Push: a kernel sends the own slice to all peers, and a GEMM beside it waits for the blocks that it
-// multiplies (arXiv:2511.02168; ROCm/iris examples/14_all_gather_gemm/all_gather_gemm_push.py, with both
-// kernels in one stream).
+// Push: a kernel sends the own slice to all peers, and a GEMM waits for the blocks that it multiplies.
+//
+//   streams = two: side by side
 //
 //   stream 1, PUSH, Gc workgroups:  for own blocks q, q+Gc, …: for peers: copy the block -> peer;
 //                                                              ready[block] += 1 there (system scope)
 //   stream 0, GEMM, Gg workgroups:  for t in p', p'+Gg, …: for blocks, own first: wait ready[block]; matmul
 //                                                          store C(t)
 //
+//   streams = one: the form of arXiv:2511.02168 (ROCm/iris
+//   examples/14_all_gather_gemm/all_gather_gemm_push.py and
+//   benchmark/examples/benchmark_all_gather_gemm_push.py)
+//
+//   stream 0, PUSH, a workgroup per own block (or Gc by turns), as above;  then GEMM, G workgroups, as above
+//
+// In one stream the GEMM begins when all of the own slice is sent, and waits for what peers still send. The
+// kernel of Iris sends to itself too, and has a flag for every K step (k_steps = 1).
+//
 // Blocks arrive at their place in A, so that no block is copied twice. A split is refused if some sending
 // workgroups certainly find no compute unit before the workgroups that wait for them end (push_stalls()).
+// In one stream they are all gone by then.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "model/core/error.hpp"
 #include "model/schedule/residency.hpp"
@@ -73,14 +84,16 @@ bool all_send(const AllGatherGemm& problem, const GatherKnobs& knobs, std::int64
   return slice.rows / knobs.tile_m * count_of(slice.cols, depth) >= workgroups;
 }
 
+// `workgroups` 0: one for each piece.
 std::int32_t push_kernel(GatherDraft& draft, int rank, std::int32_t workgroups, std::int16_t ready) {
   Kernel kernel;
   kernel.name = "push";
   kernel.rank = rank;
   kernel.resources = push_resources(draft.machine.gpu, draft.knobs);
-  kernel.placement = Placement::persistent;
+  kernel.placement = workgroups > 0 ? Placement::persistent : Placement::dispatch;
   const std::int32_t id = draft.builder.kernel(std::move(kernel));
   const std::vector<Sent> pieces = own_pieces(draft, rank);
+  if (workgroups == 0) workgroups = static_cast<std::int32_t>(pieces.size());
   for (std::int32_t q = 0; q < workgroups; ++q) {
     draft.builder.workgroup(id);
     const std::vector<int> peers = peers_of(draft.knobs.peer_order, draft.ranks(), rank, q);
@@ -98,7 +111,7 @@ std::int32_t push_kernel(GatherDraft& draft, int rank, std::int32_t workgroups, 
 }  // namespace
 
 bool push_stalls(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
-  if (problem.gpus == 1) return false;
+  if (problem.gpus == 1 || knobs.one_stream) return false;
   const Gpu& gpu = machine.gpu;
   const Split split = split_cus(knobs, gpu, problem.gpus, Roles::in_two_kernels);
   if (fit_beside(gpu, split.gemm, split.comm)) return false;
@@ -110,7 +123,8 @@ bool push_stalls(const AllGatherGemm& problem, const Machine& machine, const Gat
 Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const GatherKnobs& knobs) {
   GatherDraft draft("push", problem, machine, knobs);
   expect_product(draft, draft.a, true);
-  const Split split = split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_two_kernels);
+  const Split split = knobs.one_stream ? Split{all_cus(machine.gpu, knobs.gemm_cus), knobs.comm_cus}
+                                       : split_cus(knobs, machine.gpu, draft.ranks(), Roles::in_two_kernels);
   const bool sends = draft.ranks() > 1;
   if (push_stalls(problem, machine, knobs)) {
     throw UserError(fmt::format(
@@ -124,7 +138,8 @@ Schedule build_push(const AllGatherGemm& problem, const Machine& machine, const 
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Graph kernels;
     kernels.push_back({waiting_gemm_kernel(draft, shares, rank, ready, Scope::system), 0});
-    if (sends) kernels.push_back({push_kernel(draft, rank, split.comm, ready), 1});
+    if (sends) kernels.push_back({push_kernel(draft, rank, split.comm, ready), knobs.one_stream ? 0 : 1});
+    if (sends && knobs.one_stream) std::swap(kernels.front(), kernels.back());
     host_program(draft.builder, rank, knobs, kernels);
   }
   return draft.builder.finish();

@@ -38,8 +38,10 @@ const std::array<Spec, 6> kFields{{
 }};
 
 constexpr std::array<std::string_view, 2> kTransportNames{"pull", "push"};
+constexpr std::array<std::string_view, 2> kFetchNames{"copy", "registers"};
+constexpr std::array<std::string_view, 2> kStreamsNames{"two", "one"};
 
-const std::array<Spec, 24> kKnobs{{
+const std::array<Spec, 26> kKnobs{{
     gemm_knob("tile"),
     gemm_knob("waves"),
     gemm_knob("pipeline"),
@@ -76,6 +78,20 @@ const std::array<Spec, 24> kKnobs{{
      .names = kTransportNames,
      .value_if_column_missing = 0,
      .shown = "{}",
+     .not_shown = 0},
+    {.name = "fetch",
+     .help = "copy the peers' parts to own rows a block ahead, or load them in the product (as Iris does)",
+     .kind = ValueKind::name,
+     .names = kFetchNames,
+     .value_if_column_missing = 0,
+     .shown = "fetched into {}",
+     .not_shown = 0},
+    {.name = "streams",
+     .help = "the GEMM runs beside the kernel that sends, or behind it in one stream (as in Iris)",
+     .kind = ValueKind::name,
+     .names = kStreamsNames,
+     .value_if_column_missing = 0,
+     .shown = "{} stream",
      .not_shown = 0},
     gather_way_knob(),
     gemm_knob("group_m"),
@@ -144,12 +160,12 @@ Values library_choice(const Problem& problem, const Machine& machine) {
 constexpr std::array<std::string_view, 14> kBulkKnobs{
     "tile",      "waves",     "pipeline",   "gemm_cus", "comm_cus", "k_steps", "group_m",
     "xcd_remap", "xcd_chunk", "peer_order", "launch",   "sharing",  "k_split", "through"};
-constexpr std::array<std::string_view, 10> kPullKnobs{"tile",       "waves",   "pipeline",  "gemm_cus",
+constexpr std::array<std::string_view, 11> kPullKnobs{"tile",       "waves",   "pipeline",  "gemm_cus",
                                                       "k_steps",    "group_m", "xcd_remap", "xcd_chunk",
-                                                      "peer_order", "launch"};
-constexpr std::array<std::string_view, 14> kPushKnobs{
-    "tile",      "waves",     "pipeline",   "gemm_cus", "comm_cus", "k_steps", "group_m",
-    "xcd_remap", "xcd_chunk", "peer_order", "lock",     "launch",   "sharing", "k_split"};
+                                                      "peer_order", "launch",  "fetch"};
+constexpr std::array<std::string_view, 15> kPushKnobs{
+    "tile",      "waves",      "pipeline", "gemm_cus", "comm_cus", "k_steps", "group_m", "xcd_remap",
+    "xcd_chunk", "peer_order", "lock",     "launch",   "sharing",  "k_split", "streams"};
 constexpr std::array<std::string_view, 12> kStagedKnobs{
     "tile",           "waves",   "pipeline",   "comm_cus", "k_steps", "stages",
     "first_fetchers", "group_m", "peer_order", "lock",     "launch",  "transport"};
@@ -168,12 +184,11 @@ const std::array<Pattern, 6> kPatterns{{
      .knobs = kBulkKnobs,
      .build = build_checked<build_bulk_synchronous>},
     {.name = "pull",
-     .summary = "one kernel; every workgroup fetches the operands of its tile, one block ahead of the "
-                "product",
+     .summary = "one kernel; every workgroup fetches the operands of its tile itself",
      .knobs = kPullKnobs,
      .build = build_checked<build_pull>},
     {.name = "push",
-     .summary = "one kernel sends its part of A to all peers; a GEMM kernel beside it waits block by block",
+     .summary = "one kernel sends its part of A to all peers; a GEMM kernel waits block by block",
      .knobs = kPushKnobs,
      .build = build_checked<build_push>,
      .roles = Roles::in_two_kernels},
