@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 #include "model/core/error.hpp"
@@ -120,6 +121,7 @@ struct Streaming {
   std::int32_t strip = 4, shift = 0;
   bool apart = false;
   bool graph = false;
+  bool compiled = false;  // by Triton
   bool dropout = false, wide_norm = false, keeps_mask = false;
   RandomNumbers random = RandomNumbers::four;
   RowArithmetic arithmetic = RowArithmetic::fp32;
@@ -144,6 +146,7 @@ Streaming streaming_of(const Problem& problem, const Values& values) {
           small(values["shift"]),
           static_cast<HeadPlaces>(values["heads"]) == HeadPlaces::apart,
           static_cast<LaunchMode>(values["launch"]) == LaunchMode::graph,
+          static_cast<KernelClass>(values[kKernelsKnob]) == KernelClass::triton,
           problem["dropout"] != 0,
           problem["norm_dtype"] != 0 && static_cast<DType>(problem["dtype"]) != DType::fp32,
           problem["training"] != 0 && problem["dropout"] != 0,
@@ -203,6 +206,7 @@ class StreamingDraft {
     workgroups_ = persistent ? std::min(streaming_.tiles(), resident_) : streaming_.tiles();
     expect_results(1);
     const double clk =
+        padding() *
         fused_clk(gpu_, streaming_.rotates() ? StreamingOperation::rotary : StreamingOperation::add_norm,
                   {streaming_.dropout, streaming_.random, streaming_.arithmetic});
     add_kernel("fused", clk, {y_, z_, mask_}, [&](Rect rect) {
@@ -214,6 +218,12 @@ class StreamingDraft {
   }
 
  private:
+  // Triton's blocks are powers of two: masked lanes compute too.
+  double padding() const {
+    if (!streaming_.compiled) return 1;
+    return static_cast<double>(std::bit_ceil(static_cast<std::uint32_t>(streaming_.cols))) / streaming_.cols;
+  }
+
   void separate_norm() {
     std::int16_t summand = x_;
     if (streaming_.dropout) {
