@@ -62,6 +62,8 @@ std::string describe_tile(const Schedule& schedule, std::int32_t buffer, const R
 std::string fault_of(const Schedule& schedule, std::int32_t buffer, const Rect& rect,
                      std::string_view what = "tile ");
 Finding fault_of_copy(const Schedule& schedule, const Op& copy);
+// The problem of the regions, masks and dtypes of an operation that attends, forward or backward.
+Finding fault_of_attention(const Schedule& schedule, const Op& op, const Kernel& kernel);
 
 // "ready[7] of rank 1".
 std::string describe_flag(const Schedule& schedule, std::int32_t flag, std::int32_t index, std::int32_t rank);

@@ -330,6 +330,9 @@ class MemoryBytes {
     if (op.kind == OpKind::attend) {
       attended_.push_back(keys_of(op, 0));
       attended_.push_back(values_of(op, 0));
+    } else if (op.kind == OpKind::attend_backward) {
+      attended_.push_back(queries_of_backward(op, 0, op.src_buffer));
+      attended_.push_back(queries_of_backward(op, 0, op.b_buffer));
     } else if (op.kind == OpKind::matmul) {
       slabs_.try_emplace({op.src_buffer, op.rect.row, op.rect.rows, op.k_begin, op.k_end},
                          op.rect.rows * depth * bytes_of_element(op.src_buffer));
@@ -436,7 +439,7 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
   for (const Op& op : ops_of(schedule, workgroup)) {
     if (multiplies(op.kind)) {
       product_ns += times(op).ns;
-      begins_k = begins_k || op.k_begin == 0 || op.kind == OpKind::attend;
+      begins_k = begins_k || op.k_begin == 0 || attends(op.kind);
       continue;
     }
     if (moves_data(op.kind) && !(op.multimem && op.with_previous)) {
