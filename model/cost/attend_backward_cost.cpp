@@ -46,6 +46,7 @@ struct BackwardClocks {
   double matrix = 0, matrix_at_peak = 0, exponentials = 0, plain = 0, port = 0, lds = 0;
   double moves = 0;        // issued by a wave
   double handed_over = 0;  // reads of Q and dO
+  double exchange = 0;     // of T, between waves
 };
 
 BackwardClocks clocks_of_backward(const Gpu& gpu, const KernelCosts& costs, const MatrixRate& rate,
@@ -66,19 +67,28 @@ BackwardClocks clocks_of_backward(const Gpu& gpu, const KernelCosts& costs, cons
       std::max(costs.matmul_least_step_clk, costs.matmul_step_clk + port_bytes / gpu.cu_l2_bytes_per_clk);
   t.lds = backward_lds_bytes(gpu, wgmma, block) / gpu.lds_bytes_per_clk;
   t.moves = kIssueClk * backward_moves(gpu, block);
+  t.exchange = (1 + waves) * m * n * e / gpu.lds_bytes_per_clk;
   t.handed_over = waves * 4 * m * d * e / gpu.lds_bytes_per_clk;
   return t;
+}
+
+BackwardBlock backward_block(const MatmulTile& tile, DType dtype, std::int32_t least_keys, double d) {
+  BackwardBlock block{rounded_up(tile.m, kLeastEdge), rounded_up(tile.n, least_keys), d,
+                      static_cast<double>(bytes_of(dtype)), 0};
+  block.waves = std::min<double>(tile.waves, block.n / kLeastEdge);
+  return block;
+}
+
+double vector_clocks(const Gpu& gpu, const BackwardClocks& t) {
+  return gpu.lanes_per_wave == 64 ? t.exponentials + t.plain : std::max(t.exponentials, t.plain);
 }
 
 double backward_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
                        double d) {
   const bool wgmma = gpu.async_tile_copy && !works_in_turn(costs);
-  const bool one_unit = gpu.lanes_per_wave == 64;
-  BackwardBlock block{rounded_up(tile.m, kLeastEdge), rounded_up(tile.n, wgmma ? kWgmmaRows : kLeastEdge), d,
-                      static_cast<double>(bytes_of(dtype)), 0};
-  block.waves = std::min<double>(tile.waves, block.n / kLeastEdge);
-  const BackwardClocks t = clocks_of_backward(gpu, costs, gpu.rate(dtype), wgmma, block);
-  const double vector = one_unit ? t.exponentials + t.plain : std::max(t.exponentials, t.plain);
+  const BackwardClocks t = clocks_of_backward(
+      gpu, costs, gpu.rate(dtype), wgmma, backward_block(tile, dtype, wgmma ? kWgmmaRows : kLeastEdge, d));
+  const double vector = vector_clocks(gpu, t);
   if (works_in_turn(costs)) return std::max(t.matrix + vector + t.lds, t.port);
   if (wgmma) {
     const double exposed = t.exponentials + (tile.pipeline == Pipeline::serial ? t.plain : 0);
@@ -89,15 +99,26 @@ double backward_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
     case Pipeline::serial:
       return std::max(t.matrix + vector + t.lds, t.port);
     case Pipeline::overlapped:
-      break;
+      return std::max({t.matrix + vector + t.exchange, t.lds, t.port});
     case Pipeline::ping_pong:
-      return std::max({t.matrix, issue, t.lds, t.port});
+      return std::max({t.matrix + vector, t.lds, t.port});
     case Pipeline::interleaved:
       return std::max({t.matrix, issue + t.moves, t.lds, t.port});
     case Pipeline::producer_consumer:
-      return std::max({std::max(t.matrix, vector) + t.handed_over, t.lds, t.port});
+      return std::max({t.matrix + vector + t.handed_over, t.lds, t.port});
   }
-  return std::max({t.matrix, vector, t.lds, t.port});
+  TRITAX_ASSERT(false, "a known pipeline");
+}
+
+// The same where the work of other workgroups fills all waits.
+double shared_backward_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& given,
+                              double d) {
+  MatmulTile tile = given;
+  tile.pipeline = Pipeline::overlapped;
+  if (works_in_turn(costs) || gpu.async_tile_copy) return backward_clocks(gpu, costs, dtype, tile, d);
+  const BackwardClocks t =
+      clocks_of_backward(gpu, costs, gpu.rate(dtype), false, backward_block(tile, dtype, kLeastEdge, d));
+  return std::max({t.matrix, vector_clocks(gpu, t), t.lds, t.port});
 }
 
 }  // namespace
@@ -111,11 +132,9 @@ AttendCost attend_backward_cost(const Gpu& gpu, const KernelCosts& costs, DType 
     tile.pipeline = Pipeline::overlapped;  // loads of blocks overlap the work of waves
   rate_of_attention(gpu, dtype);
   const double d = work.cols, e = bytes_of(dtype);
-  MatmulTile overlapped = tile;
-  overlapped.pipeline = Pipeline::overlapped;
   StreamedBlocks blocks;
   blocks.clocks = backward_clocks(gpu, costs, dtype, tile, d);
-  blocks.overlapped_clocks = backward_clocks(gpu, costs, dtype, overlapped, d);
+  blocks.shared_clocks = shared_backward_clocks(gpu, costs, dtype, tile, d);
   blocks.rows = tile.m;
   blocks.cols = work.cols;
   blocks.count = std::ceil(static_cast<double>(work.queries) / tile.m);

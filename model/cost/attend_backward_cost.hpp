@@ -30,18 +30,33 @@
 //   scores and dQ by queries, for dK and dV by keys):
 //     bytes = ((2·w + 2)·m·d + 6·n·d + (w/2 + 6)·m·n)·e
 //
-// Overlap as in forward (attend_cost.hpp): the pipelines serial and overlapped, the wave schedules, wgmma,
-// and mma-sync, whose waves do all in turn. Interleaved waves also issue what moves: 16 bytes per lane and
-// instruction, 8 where columns are read (ds_read_b64_tr_b16) and T is written, and an addition of 4 bytes.
-// Consumers of the schedule `specialised` read Q and dO after the hand-over. With wgmma, the rows of an
-// instruction are 64 keys.
+// Overlap. P follows from the scores, T from P and dP, and the other three products from P and T. HipKittens'
+// compiled kernels, with four and with eight waves (analysis/attn/bkwd/benchmark/attn_bkwd_non_causal_{4,8}_
+// warps.cpp), have a barrier between these steps, so that the vector work of a step follows its products;
+// loads for the next step hide behind them. In assembly (attn_bkwd_non_causal_HNB.cpp) vector instructions of
+// one product stand between the matrix instructions of another.
+//
+//   serial:       t = max(t_matrix + t_exp + t_vector + t_lds, t_port), and waits (attend_cost.hpp)
+//   overlapped:   t = max(t_matrix + t_exp + t_vector + t_exchange, t_lds, t_port), where waves write and
+//   read T,
+//                 (1 + w)·m·n·e bytes, between two barriers
+//   ping-pong:    t = max(t_matrix + t_exp + t_vector, t_lds, t_port); the other wave of the SIMD moves data
+//   interleaved:  t = max(t_matrix, t_issue, t_lds, t_port); t_issue: a quarter of the matrix work at its
+//   peak,
+//                 vector work, and what moves: 16 bytes per lane and instruction, 8 where columns are read
+//                 (ds_read_b64_tr_b16) and T is written, 4 of an addition, 4 clocks each
+//   specialised:  t = max(t_matrix + t_exp + t_vector + reads of Q and dO after the hand-over, t_lds, t_port)
+//   wgmma:        t = max(max(t_matrix, t_lds) + t_exp, t_port), as in forward; rows of an instruction are 64
+//   keys mma-sync:     t = max(t_matrix + max(t_exp, t_vector) + t_lds, t_port), as in forward
+//
+// Several workgroups on a compute unit fill each other's waits, up to max(t_matrix, t_exp + t_vector, t_lds,
+// t_port).
 //
 // Example: 64 queries and 256 keys of 128 columns in bf16 on MI355X, four waves: 5,447 cycles of matrix work,
-// 2,688 of vector work and 3,840 of LDS traffic, so 5,447 if all overlap. An interleaved wave issues for
-// 5,600: 2,688, a quarter of 5,120 for matrix instructions, and 1,632 for what moves.
+// 2,688 of vector work, 3,840 of LDS traffic, 640 of them for T. Overlapped they take 8,775; interleaved
+// 5,600: 2,688, a quarter of 5,120, and 1,632 for what moves.
 //
-// Left out: barriers between the five products, which are dependent on each other, and the exchange of a
-// transposed T between lanes.
+// Left out: the time of barriers, and the exchange of a transposed T between lanes.
 #pragma once
 
 #include "model/cost/attend_cost.hpp"

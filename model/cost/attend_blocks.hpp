@@ -22,9 +22,9 @@ inline double rounded_up(std::int32_t value, std::int32_t to) { return (value + 
 inline bool works_in_turn(const KernelCosts& costs) { return costs.attend_block_keys > 0; }
 
 struct StreamedBlocks {
-  double clocks = 0;             // of a block
-  double overlapped_clocks = 0;  // of a block with the overlapped pipeline
-  std::int32_t rows = 0;         // of a block, in both of its operands
+  double clocks = 0;         // of a block
+  double shared_clocks = 0;  // of a block, where other workgroups fill all waits
+  std::int32_t rows = 0;     // of a block, in both of its operands
   std::int32_t cols = 0;
   double count = 1;
   double stream_bytes = 0;  // of each of both operands, all blocks

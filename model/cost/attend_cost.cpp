@@ -87,7 +87,7 @@ AttendCost cost_of_blocks(const Gpu& gpu, const KernelCosts& costs, DType dtype,
   const double d = blocks.cols, e = bytes_of(dtype);
   AttendCost result;
   result.steps = blocks.count;
-  result.shared_speedup = blocks.clocks / blocks.overlapped_clocks;
+  result.shared_speedup = blocks.clocks / blocks.shared_clocks;
   MatmulCost& cost = result.cost;
   cost.compute_ns = result.steps * blocks.clocks / gpu.rate(dtype).load_clock_ghz;
   cost.a_bytes = cost.b_bytes = blocks.stream_bytes;
@@ -134,7 +134,7 @@ AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
   overlapped.pipeline = Pipeline::overlapped;
   StreamedBlocks blocks;
   blocks.clocks = block_clocks(gpu, costs, dtype, tile, d);
-  blocks.overlapped_clocks = block_clocks(gpu, costs, dtype, overlapped, d);
+  blocks.shared_clocks = block_clocks(gpu, costs, dtype, overlapped, d);
   blocks.rows = tile.n;
   blocks.cols = work.cols;
   blocks.count = std::ceil(static_cast<double>(work.keys) / tile.n);

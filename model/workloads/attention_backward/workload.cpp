@@ -65,9 +65,14 @@ Schedule build(const Problem& problem, const Machine& machine, const Values& val
                            attention, backward_knobs_of(attention, values), machine);
 }
 
+// AITER's kernels are assembly, as HipKittens' interleaved ones.
 Schedule build_library(const Problem& problem, const Machine& machine, const Values&) {
   const AttentionProblem attention = attention_problem_of(problem);
-  BackwardKnobs knobs = backward_knobs_of(attention, default_knobs(problem, machine));
+  Values values(kKnobs);
+  if (machine.gpu.lanes_per_wave == 64)
+    values.assume("pipeline", static_cast<std::int64_t>(Pipeline::interleaved));
+  assume_backward_tile(values, machine.gpu, attention);
+  BackwardKnobs knobs = backward_knobs_of(attention, values);
   knobs.profile = KernelProfile::vendor;
   return backward_schedule("library", Mapping::naive_head_first, attention, knobs, machine);
 }
