@@ -25,7 +25,6 @@ bool Sender::keeps_waiting(const WorkgroupState& wg, const Op& op) const {
   switch (op.kind) {
     case OpKind::matmul:
     case OpKind::attend:
-    case OpKind::attend_backward:
       return false;
     case OpKind::signal:
       return own_store && !is_relaxed(op);

@@ -151,7 +151,7 @@ constexpr auto op_traits_table() {
                Reads::backward,
                W::onto,
                A::multiplied_into,
-               loads},
+               {.drains = true, .loads = true}},
   };
 }
 inline constexpr auto kOpTraits = op_traits_table();  // by OpKind

@@ -36,7 +36,10 @@ Resources backward_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile
 //   wgmma                        FlashAttention-3, hopper/flash_bwd_launch_template.h, by columns of a head:
 //   up to
 //                                64: 128×128; 96: 64×128; 128: 80×128, causal 64×128; 192: 64×96; 256: 64×80
-//   waves of 64 lanes            HipKittens, kernels/attn/gqa_backwards: 64×256 with four waves
+//   waves of 64 lanes            HipKittens, kernels/attn/gqa_backwards: 64×256 with four waves where the
+//   pipeline
+//                                is interleaved; else half as many keys, for which two waves per SIMD have
+//                                room
 //   mma.sync                     FlashAttention-2, csrc/flash_attn/src/flash_bwd_launch_template.h: 64×128,
 //   eight
 void assume_backward_tile(Values& values, const Gpu& gpu, const AttentionProblem& problem);

@@ -36,7 +36,7 @@ constexpr std::array<SidesOfDepth, 5> kHopperTiles{{{64, {128, 128, 8}, {128, 12
                                                     {128, {80, 128, 8}, {64, 128, 8}},
                                                     {192, {64, 96, 12}, {64, 96, 12}},
                                                     {256, {64, 80, 8}, {64, 80, 8}}}};
-constexpr Sides kWaveTile{64, 256, 4}, kWarpTile{64, 128, 8};
+constexpr Sides kAssembledTile{64, 256, 4}, kWaveTile{64, 128, 4}, kWarpTile{64, 128, 8};
 
 void set_tile(Values& values, const Sides& sides) {
   values.assume("tile_q", sides.queries);
@@ -53,8 +53,10 @@ bool fits(const Values& values, const Gpu& gpu, const AttentionProblem& problem)
   }
 }
 
-Sides published_tile(const Gpu& gpu, const AttentionProblem& problem) {
-  if (!gpu.async_tile_copy) return gpu.lanes_per_wave == 64 ? kWaveTile : kWarpTile;
+Sides first_tile(const Values& values, const Gpu& gpu, const AttentionProblem& problem) {
+  if (!gpu.async_tile_copy && gpu.lanes_per_wave != 64) return kWarpTile;
+  const bool assembled = static_cast<Pipeline>(values["pipeline"]) == Pipeline::interleaved;
+  if (!gpu.async_tile_copy) return assembled ? kAssembledTile : kWaveTile;
   const auto* entry = std::find_if(kHopperTiles.begin(), kHopperTiles.end(),
                                    [&](const SidesOfDepth& tile) { return problem.depth <= tile.depth; });
   if (entry == kHopperTiles.end()) --entry;
@@ -97,7 +99,7 @@ Resources backward_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile
 }
 
 void assume_backward_tile(Values& values, const Gpu& gpu, const AttentionProblem& problem) {
-  Sides sides = published_tile(gpu, problem);
+  Sides sides = first_tile(values, gpu, problem);
   set_tile(values, sides);
   while (!fits(values, gpu, problem) && (sides.queries > kTileStep || sides.keys > kTileStep)) {
     std::int64_t& longer =
