@@ -94,6 +94,12 @@ DeviceMemory ReferenceOnGpus::value_of(std::size_t index, int device) const {
     case ReferenceKind::rms_norm:
       value = rms_norm_of(op, index, device);
       break;
+    case ReferenceKind::row_dot:
+    case ReferenceKind::attention_backward:
+      throw UserError(
+          fmt::format("schedule '{}': reference operation {} ({}) is not computed on GPUs; leave it out, "
+                      "or execute the schedule functionally",
+                      schedule_.name, index, kReferenceKindNames[static_cast<std::size_t>(op.kind)]));
     case ReferenceKind::copy:
       value = read(op.a, op.a.rank, index, device);
       break;

@@ -20,7 +20,7 @@ def schedule_schema():
     operation = {"oneOf": [
         op("matmul", {"at": place, "owner": SIZE}, a=name, b=name, shape=shape, k=shape),
         op("load", {"from": SIZE, "at": place, **multimem}, buffer=name, shape=shape),
-        op("rms_norm", {"from": SIZE, "at": place}, buffer=name, shape=shape),
+        op(["rms_norm", "row_dot"], {"from": SIZE, "at": place}, buffer=name, shape=shape),
         op("reduce", {"from": SIZE, "at": place, **group, **multimem}, buffer=name, shape=shape),
         op("combine", {"from": SIZE, "at": place, **group}, buffer=name, shape=shape),
         op("store", {"to": SIZE, "at": place, **group, **multimem}, buffer=name, shape=shape),
@@ -33,6 +33,8 @@ def schedule_schema():
         op("claim", {"index": SIZE, "items": shape, "limit": SIZE, "skip": SIZE}, flag=name),
         op("attend", {"at": place, "column": SIZE, "limit": SIZE, "group": SIZE}, queries=name, keys=name, values=name,
            shape=shape, k=shape),
+        op("attend_backward", {"at": place, "column": SIZE, "limit": SIZE}, queries=name, keys_values=name,
+           result_gradients=name, statistics=name, query_gradients=name, shape=shape, k=shape),
         op("sparse_product", {"at": place, "sparse": SIZE, "lanes": WHOLE}, values=name, x=name, columns=WHOLE, shape=shape,
            k=shape, sharing={"enum": ["row", "vector", "group", "even"]})]}
     stream = {"stream": SIZE}
@@ -43,11 +45,13 @@ def schedule_schema():
         op(["event_record", "event_wait"], stream, event=SIZE),
         op("host_work", {"duration_ns": NUMBER}, label=TEXT)]}
     reference = {"oneOf": [
-        op(["product", "rms_norm"], {"add": YES_NO}, to=ref("region"), a=ref("region"), b=ref("region")),
+        op(["product", "rms_norm", "row_dot"], {"add": YES_NO}, to=ref("region"), a=ref("region"), b=ref("region")),
         op("sparse_product", {"add": YES_NO, "sparse": SIZE}, to=ref("region"), a=ref("region"), b=ref("region")),
         op(["copy", "sum"], {"add": YES_NO}, to=ref("region"), a=ref("region")),
         op("attention", {"add": YES_NO, "limit": SIZE, "group": SIZE}, to=ref("region"), a=ref("region"), b=ref("region"),
-           c=ref("region"))]}
+           c=ref("region")),
+        op("attention_backward", {"add": YES_NO, "limit": SIZE}, to=ref("region"), a=ref("region"), b=ref("region"),
+           c=ref("region"), d=ref("region"))]}
     agent = closed({"ops": several(ref("operation"))})
     kernel = closed({"name": TEXT, "workgroups": several(ref("agent"))}, {
         "rank": SIZE, "threads": SIZE, "registers_per_thread": SIZE, "lds_bytes": SIZE,

@@ -182,7 +182,7 @@ bool AlikePrograms::same_op(const Op& a, const Op& b, std::int32_t by) const {
     return b.src_rank == moved(a.src_rank, by) && same_alignment(a.buffer, a.rect.col, b.rect.col);
   }
   if (is_asynchronous(a.kind)) return same_alignment(a.buffer, a.rect.col, b.rect.col);
-  if (a.kind == OpKind::attend || a.kind == OpKind::sparse_product) {
+  if (attends(a.kind) || a.kind == OpKind::sparse_product) {
     return place_of_op(a) == place_of_op(b) && a.index == b.index;
   }
   return a.kind != OpKind::claim || place_of_op(a) == place_of_op(b);

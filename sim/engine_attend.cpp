@@ -5,10 +5,20 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/schedule/op_views.hpp"
 #include "sim/engine_clock.hpp"
 #include "sim/engine_matmul_times.hpp"
 
 namespace tritax::engine {
+
+namespace {
+
+// Bytes of the rows that stream past: keys and values, or all that belongs to queries.
+double stream_bytes(const MatmulShape& shape) {
+  return shape.cost.a_bytes + shape.cost.b_bytes + shape.cost.sum_bytes;
+}
+
+}  // namespace
 
 Attention::Caches& Attention::caches_of(std::int32_t rank) {
   Caches& caches = caches_[static_cast<std::size_t>(rank)];
@@ -26,7 +36,7 @@ Missed Attention::begin(WorkgroupState& wg, std::uint32_t id, std::int32_t share
   Caches& caches = caches_of(wg.rank);
   if (id >= readers_.size()) readers_.resize(id + 1);
   Reader& state = readers_[id];
-  const double key_bytes = (shape.cost.a_bytes + shape.cost.b_bytes) / shape.k;
+  const double key_bytes = stream_bytes(shape) / shape.k;
   StreamReuse::Piece piece;
   piece.stream = streams_[wg.pc];
   piece.begin = op.k_begin * key_bytes;
@@ -87,6 +97,12 @@ void Attention::count(const WorkgroupState& wg, const Op& op, const MatmulShape&
   };
   count(op.src_buffer, shape.cost.a_bytes);
   count(op.b_buffer, shape.cost.b_bytes);
+  if (op.kind == OpKind::attend_backward) {
+    const std::int32_t sums = BackwardView(op).query_gradients();
+    count(sums, shape.cost.sum_bytes);
+    run_.traffic.at(wg.rank, wg.die, sums, op.kind).hbm_written_bytes +=
+        shape.cost.sum_bytes * missed_llc / kMissParts;
+  }
   if (shape.cost.q_bytes == 0) return;
   CacheTraffic& queries = run_.traffic.at(wg.rank, wg.die, op.buffer, op.kind);  // no cache has them
   queries.asked_bytes += shape.cost.q_bytes;
@@ -99,7 +115,7 @@ void Attention::end(const WorkgroupState& wg, std::uint32_t id, double now) {
   Reader& state = readers_[id];
   caches.l2[static_cast<std::size_t>(wg.die)].end(state.l2_reader, now);
   if (state.llc_reader != kNobody) caches.llc.front().end(state.llc_reader, now);
-  state.ns_per_byte = std::max(1e-12, (now - wg.op_start_ns) / (shape.cost.a_bytes + shape.cost.b_bytes));
+  state.ns_per_byte = std::max(1e-12, (now - wg.op_start_ns) / stream_bytes(shape));
 }
 
 }  // namespace tritax::engine

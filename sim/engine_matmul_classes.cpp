@@ -71,24 +71,30 @@ std::vector<FluidNetwork::Use> MatmulClasses::uses_of(std::int32_t rank, std::in
   const double a = shape.cost.a_bytes / shape.cost.operand_bytes;
   const double b = shape.cost.b_bytes / shape.cost.operand_bytes;
   const double q = shape.cost.q_bytes / shape.cost.operand_bytes;
+  const double sums = shape.cost.sum_bytes / shape.cost.operand_bytes;
   const bool of_peer = crosses_links(shape, misses);
   double l2_miss = (misses & 1 && !of_peer ? a : 0) + (misses & 2 ? b : 0);
   double llc_miss = (misses & 4 ? a : 0) + (misses & 8 ? b : 0);
   double evicted = evicted_share(misses);
   if (shape.attends) {
-    l2_miss = (a + b) * l2_parts(misses) / kMissParts + q;
-    llc_miss = (a + b) * llc_parts(misses) / kMissParts + q;
+    l2_miss = (a + b + sums) * l2_parts(misses) / kMissParts + q;
+    llc_miss = (a + b + sums) * llc_parts(misses) / kMissParts + q;
     evicted = 0;
   }
+  // A sum that has left a cache comes back, and leaves it again.
+  const double l2_leaves = sums * l2_parts(misses) / kMissParts;
+  const double llc_leaves = sums * llc_parts(misses) / kMissParts;
   std::vector<FluidNetwork::Use> uses;
   if (die >= 0) {
     const double asked = a * LockStep::l2_share(coalesced % kCoalescingLevels) +
-                         b * LockStep::l2_share(coalesced / kCoalescingLevels) + q;
+                         b * LockStep::l2_share(coalesced / kCoalescingLevels) + q + sums;
     const double share = resources_.shares_of(shape.profile).l2;
     uses.push_back({gpu.l2_port[static_cast<std::size_t>(die)], asked * share});
   }
-  if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss});
-  uses.push_back({gpu.hbm, (1 + evicted * write_back_.write_cost()) * llc_miss});
+  if (gpu.llc_port != FluidNetwork::kNone) uses.push_back({gpu.llc_port, l2_miss + l2_leaves});
+  uses.push_back(
+      {gpu.hbm, (1 + evicted * write_back_.write_cost()) * llc_miss + write_back_.write_cost() * llc_leaves});
+  if (sums > 0 && gpu.atomic_units != FluidNetwork::kNone) uses.push_back({gpu.atomic_units, sums});
   if (of_peer) {
     for (FluidNetwork::Use& use :
          traffic_.uses_of_operand(rank, shape.peer, shape.profile, shape.peer_link_cost)) {

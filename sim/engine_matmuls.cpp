@@ -132,7 +132,7 @@ void Matmuls::end(WorkgroupState& wg, std::uint32_t id, const Op& op, double now
   end_peer_load(wg, now);
   parts_.clock.end_draw(wg);
   if (parts_.clock.update(gpu)) parts_.classes.follow_clock(rank);
-  if (op.kind == OpKind::attend) parts_.attention.end(wg, id, now);
+  if (attends(op.kind)) parts_.attention.end(wg, id, now);
   run_.totals.matrix_flops += flops_of(op);
 }
 

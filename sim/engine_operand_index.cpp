@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "model/core/error.hpp"
-#include "model/cost/attend_cost.hpp"
+#include "model/cost/attend_backward_cost.hpp"
 #include "model/cost/kernel_rates.hpp"
 #include "model/cost/matmul_power.hpp"
 #include "model/schedule/op_traits.hpp"
@@ -25,10 +25,10 @@ void OperandIndex::begin_kernel(std::uint32_t kernel) {
 
 void OperandIndex::finish() { operands_.overlaps().finish(); }
 
-// Queries stay in registers from one attend to the next of the same tile.
+// Queries stay in registers from one attend to the next of the same tile, and so do keys and values backward.
 OperandIndex::AttendForm OperandIndex::form_of(const Op& op) const {
-  if (op.kind != OpKind::attend) return AttendForm::none;
-  const bool same = before_ != nullptr && before_->kind == OpKind::attend && before_->buffer == op.buffer &&
+  if (!attends(op.kind)) return AttendForm::none;
+  const bool same = before_ != nullptr && before_->kind == op.kind && before_->buffer == op.buffer &&
                     before_->rect.row == op.rect.row && before_->rect.col == op.rect.col;
   return same ? AttendForm::goes_on : AttendForm::begins;
 }
@@ -50,11 +50,11 @@ std::uint32_t OperandIndex::slab_of(std::int32_t buffer, std::int32_t origin, st
 
 void OperandIndex::add(const Op& op, std::uint32_t index) {
   MatmulInputs& inputs = run_.inputs_of_op[index];
-  const bool attends = op.kind == OpKind::attend;
-  inputs.a_slab = attends ? slab_of(op.src_buffer, op.src_col, op.rect.cols, op)
+  const bool streams = attends(op.kind);
+  inputs.a_slab = streams ? slab_of(op.src_buffer, op.src_col, op.rect.cols, op)
                           : slab_of(op.src_buffer, op.rect.row, op.rect.rows, op, owner_of_a(op, -1));
-  inputs.b_slab = slab_of(op.b_buffer, attends ? op.src_col : op.rect.col, op.rect.cols, op);
-  if (attends) {
+  inputs.b_slab = slab_of(op.b_buffer, streams ? op.src_col : op.rect.col, op.rect.cols, op);
+  if (streams) {
     Op whole = op;
     whole.k_begin = op.b_buffer;
     whole.k_end = -1;
@@ -66,12 +66,12 @@ void OperandIndex::add(const Op& op, std::uint32_t index) {
 std::uint32_t OperandIndex::shape_id_of(const Op& op) {
   const AttendForm form = form_of(op);
   const auto key =
-      std::make_tuple(op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form, owner_of_a(op, -1));
+      std::make_tuple(op.kind, op.rect.rows, op.rect.cols, op.k_end - op.k_begin, form, owner_of_a(op, -1));
   if (key == last_key_) return last_shape_;
   last_key_ = key;
   const auto [entry, added] = shape_ids_.emplace(key, static_cast<std::uint32_t>(run_.shapes.size()));
   last_shape_ = entry->second;
-  if (added) run_.shapes.push_back(op.kind == OpKind::attend ? attend_shape_of(op, form) : shape_of(op));
+  if (added) run_.shapes.push_back(attends(op.kind) ? attend_shape_of(op, form) : shape_of(op));
   TRITAX_ASSERT(run_.shapes.size() >> (32 - kMissBits) == 0, "keys of classes have room for all shapes");
   return last_shape_;
 }
@@ -85,8 +85,8 @@ MatmulShape OperandIndex::attend_shape_of(const Op& op, AttendForm form) const {
   shape.profile = kernel.profile;
   shape.attends = true;
   shape.dtype = run_.schedule.buffers[static_cast<std::size_t>(op.src_buffer)].dtype;
-  const AttendWork work{op.rect.rows, op.rect.cols, shape.k, form == AttendForm::begins};
-  const AttendCost attend = attend_cost(gpu, costs, shape.dtype, kernel.tile, kernel.resources, work);
+  const AttendCost attend =
+      attend_cost_of(gpu, costs, shape.dtype, kernel.tile, kernel.resources, op, form == AttendForm::begins);
   shape.cost = attend.cost;
   shape.shared_speedup = attend.shared_speedup;
   const KernelRates& rates = run_.moves.rates(kernel_);

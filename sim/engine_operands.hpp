@@ -69,8 +69,8 @@ class OperandIndex {
       return (key.where ^ extent * 0x9e3779b97f4a7c15ULL) * 0xbf58476d1ce4e5b9ULL >> 16;
     }
   };
-  enum class AttendForm : std::uint8_t { none, begins, goes_on };  // begins or continues a tile of queries
-  using ShapeKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, AttendForm, std::int32_t>;
+  enum class AttendForm : std::uint8_t { none, begins, goes_on };  // begins or continues a tile
+  using ShapeKey = std::tuple<OpKind, std::int32_t, std::int32_t, std::int32_t, AttendForm, std::int32_t>;
 
   void add(const Op& op, std::uint32_t index);
   AttendForm form_of(const Op& op) const;

@@ -57,6 +57,7 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
   switch (op.kind) {
     case OpKind::matmul:
     case OpKind::attend:
+    case OpKind::attend_backward:
       matmuls_.begin(wg, id, now);
       return true;
     case OpKind::sparse_product:
@@ -66,6 +67,7 @@ bool Engine::begin_op(std::uint32_t id, const Op& op, double now) {
     case OpKind::reduce:
     case OpKind::combine:
     case OpKind::rms_norm:
+    case OpKind::row_dot:
       transfers_.begin(wg, id, wg.pc, now);
       return true;
     case OpKind::store:

@@ -104,7 +104,7 @@ void Outlook::index_rest(const Kernel& kernel, const WorkgroupState& state,
     } else if (multiplies(op.kind)) {
       const MatmulCost& cost = run_.shapes[run_.inputs_of_op[o].shape].cost;
       // A matmul in lock step with others has mostly their random share.
-      const double luck = op.kind == OpKind::attend ? 1 + run_.machine.gpu.attend_spread
+      const double luck = attends(op.kind) ? 1 + run_.machine.gpu.attend_spread
                           : parts_.lock_step.coalesces(state)
                               ? most_luck(run_.machine.gpu, run_.costs.of(kernel))
                               : parts_.luck.spread_of(state, o);

@@ -140,6 +140,7 @@ double right_within(const Schedule& schedule) {
 struct OpenOp {
   std::uint32_t op = 0;
   Eigen::MatrixXd values;
+  Eigen::MatrixXd sums;  // attend_backward: what it writes, beside the accumulator
   std::optional<FunctionalMemory::OpenWrite> write;  // store, copy, atomic_add
   bool ended = false;                                // … but waits for those before it in its group
 };
@@ -311,6 +312,19 @@ void FunctionalExecutor::State::start(const OpPlace& place) {
       open.values = attention_partial(q, k, v, visible);
       break;
     }
+    case Reads::backward: {
+      const BackwardView view(op);
+      std::optional<std::int64_t> visible;
+      if (view.is_masked()) visible = std::int64_t{view.limit()} + op.k_begin - op.rect.row;
+      AttentionGradients gradients =
+          attention_gradients(read(place, queries_of_backward(op, rank, op.src_buffer), false),
+                              read(place, {op.buffer, rank, op.rect}, false),
+                              read(place, queries_of_backward(op, rank, op.b_buffer), false),
+                              read(place, statistics_of(op, rank), false), visible);
+      open.values = std::move(gradients.kv);
+      open.sums = std::move(gradients.q);
+      break;
+    }
     case Reads::sparse:
       open.values = sparse_rows(place, op);
       break;
@@ -343,6 +357,9 @@ void FunctionalExecutor::State::add_to_accumulator(const OpPlace& place, Eigen::
                                        static_cast<std::int32_t>(values.cols()));
     if (kind == OpKind::rms_norm) {
       workgroup.accumulator = normalised_rows(held).cwiseProduct(values);
+    } else if (kind == OpKind::row_dot) {
+      const Eigen::MatrixXd products = held.cwiseProduct(values).rowwise().sum();
+      workgroup.accumulator = products;
     } else {
       workgroup.accumulator = merges(kind) ? merged_partials(held, values) : held + values;
     }
@@ -365,6 +382,10 @@ void FunctionalExecutor::State::finish(const OpPlace& place) {
   WorkgroupState& workgroup = workgroup_at(place);
   const auto at = std::find_if(workgroup.open.begin(), workgroup.open.end(),
                                [&](const OpenOp& open) { return open.op == place.op; });
+  if (at != workgroup.open.end() && multiplies(op_at(place).kind) && at->write) {
+    memory.end_write(*at->write, at->sums);
+    at->write.reset();
+  }
   if (at != workgroup.open.end() && at->write) {
     memory.end_write(*at->write, at->values);
     workgroup.open.erase(at);

@@ -25,6 +25,30 @@ Eigen::MatrixXd attention_partial(const Eigen::MatrixXd& q, const Eigen::MatrixX
   return partial;
 }
 
+AttentionGradients attention_gradients(const Eigen::MatrixXd& q, const Eigen::MatrixXd& kv,
+                                       const Eigen::MatrixXd& d_out, const Eigen::MatrixXd& statistics,
+                                       std::optional<std::int64_t> visible) {
+  const Eigen::Index d = q.cols();
+  const auto k = kv.leftCols(d), v = kv.rightCols(d);
+  const double scale = 1 / std::sqrt(static_cast<double>(d));
+  const Eigen::ArrayXXd scores = (scale * (q * k.transpose())).array();
+  Eigen::MatrixXd weights = (scores.colwise() - statistics.col(0).array()).exp().matrix();
+  if (visible) {
+    for (Eigen::Index row = 0; row < q.rows(); ++row) {
+      const auto seen = std::clamp<Eigen::Index>(*visible + row, 0, k.rows());
+      weights.row(row).tail(k.rows() - seen).setZero();
+    }
+  }
+  const Eigen::ArrayXXd of_weights = (d_out * v.transpose()).array();
+  const Eigen::MatrixXd of_scores =
+      (weights.array() * (of_weights.colwise() - statistics.col(1).array())).matrix();
+  AttentionGradients gradients;
+  gradients.q = scale * (of_scores * k);
+  gradients.kv.resize(kv.rows(), kv.cols());
+  gradients.kv << scale * (of_scores.transpose() * q), weights.transpose() * d_out;
+  return gradients;
+}
+
 Eigen::MatrixXd merged_partials(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b) {
   const Eigen::Index last = a.cols() - 1;
   Eigen::MatrixXd merged = a;

@@ -19,6 +19,16 @@ struct VisibleKeys {
 Eigen::MatrixXd attention_partial(const Eigen::MatrixXd& q, const Eigen::MatrixXd& k,
                                   const Eigen::MatrixXd& v, std::optional<VisibleKeys> visible);
 
+// Gradients of queries, and of keys and values side by side, for gradients `d_out` of the results: what
+// attend_backward adds (model/schedule/schedule.hpp). `kv`: keys beside values; `statistics`: log-sum-exps
+// and row products of the queries. With `visible` query i sees the first visible + i keys.
+struct AttentionGradients {
+  Eigen::MatrixXd q, kv;
+};
+AttentionGradients attention_gradients(const Eigen::MatrixXd& q, const Eigen::MatrixXd& kv,
+                                       const Eigen::MatrixXd& d_out, const Eigen::MatrixXd& statistics,
+                                       std::optional<std::int64_t> visible);
+
 // The partial that attention to the keys of both partials at once gives.
 Eigen::MatrixXd merged_partials(const Eigen::MatrixXd& a, const Eigen::MatrixXd& b);
 

@@ -92,6 +92,20 @@ Eigen::MatrixXd FunctionalReference::value_of(const ReferenceOp& op, std::size_t
       value = normalised_rows(read(op.a, op.a.rank, index, memory)).array().rowwise() * weights.array();
       break;
     }
+    case ReferenceKind::row_dot:
+      value = read(op.a, op.a.rank, index, memory)
+                  .cwiseProduct(read(op.b, op.b.rank, index, memory))
+                  .rowwise()
+                  .sum();
+      break;
+    case ReferenceKind::attention_backward: {
+      std::optional<std::int64_t> visible;
+      if (op.limit > 0) visible = op.limit;
+      const auto of = [&](const Region& region) { return read(region, region.rank, index, memory); };
+      AttentionGradients gradients = attention_gradients(of(op.a), of(op.b), of(op.c), of(op.d), visible);
+      value = op.to.rect.cols == op.a.rect.cols ? std::move(gradients.q) : std::move(gradients.kv);
+      break;
+    }
     case ReferenceKind::copy:
       value = read(op.a, op.a.rank, index, memory);
       break;

@@ -6,24 +6,15 @@
 #include <cmath>
 
 #include "model/core/error.hpp"
+#include "model/cost/attend_blocks.hpp"
 
 namespace tritax {
 
 namespace {
 
-constexpr std::int32_t kRowsOfWave = 16;  // least rows of a matrix instruction
 constexpr double kOpsPerScore = 4;
-constexpr double kMaskOps = 6;     // three comparisons, two conjunctions, a selection
-constexpr double kExpPerSimd = 4;  // per clock
-// For waves of 64 lanes: clocks between two instructions of one wave, clocks of a 16×16 matrix instruction,
-// and the most bytes that a lane moves per instruction.
-constexpr double kIssueClk = 4;
-constexpr double kMatrixInstructionClk = 16;
-constexpr double kBytesOfInstruction = 16;
+constexpr double kMaskOps = 6;  // three comparisons, two conjunctions, a selection
 
-double rounded_up(std::int32_t value, std::int32_t to) { return (value + to - 1) / to * to; }
-
-constexpr double kPeakShareOfMmaSync = 0.629;  // on GPUs with wgmma
 constexpr std::int32_t kStagesOfMmaSync = 2;
 
 // Compiled kernels mask every block, also those that all queries see.
@@ -33,21 +24,20 @@ double ops_per_score(const KernelCosts& costs) {
 
 // Asynchronous matrix instructions need a whole group of rows.
 bool in_turn(const Gpu& gpu, const KernelCosts& costs, const MatmulTile& tile) {
-  return costs.attend_block_keys > 0 ||
-         (costs.compiled_attention && gpu.async_tile_copy && tile.m < kWgmmaRows);
+  return works_in_turn(costs) || (costs.compiled_attention && gpu.async_tile_copy && tile.m < kWgmmaRows);
 }
 
 // Cycles per block of tile.n keys if each wave does its work in turn.
 double clocks_in_turn(const Gpu& gpu, const KernelCosts& costs, const MatrixRate& rate,
                       const MatmulTile& tile, double d, double e) {
   const bool one_unit = gpu.lanes_per_wave == 64;
-  const double m = rounded_up(tile.m, kRowsOfWave);
+  const double m = rounded_up(tile.m, kLeastEdge);
   const double n = tile.n, simds = gpu.simds_per_cu;
   const double reached = gpu.async_tile_copy ? kPeakShareOfMmaSync : rate.issue_efficiency;
   const double t_matrix = 4 * m * n * d / (rate.flop_per_clk_per_cu * reached);
   const double t_exp = m * n / (kExpPerSimd * simds);
   const double t_plain = (ops_per_score(costs) * m * n + m * d) / ((one_unit ? 16 : 32) * simds);
-  const double lds_bytes = (1 + m / kRowsOfWave) * 2 * n * d * e + m * d * e;
+  const double lds_bytes = (1 + m / kLeastEdge) * 2 * n * d * e + m * d * e;
   return t_matrix + (one_unit ? t_exp + t_plain : std::max(t_exp, t_plain)) +
          lds_bytes / gpu.lds_bytes_per_clk;
 }
@@ -57,11 +47,11 @@ double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
   const MatrixRate& rate = gpu.rate(dtype);
   const bool wgmma = gpu.async_tile_copy;
   const bool one_unit = gpu.lanes_per_wave == 64;
-  const double m = rounded_up(tile.m, wgmma ? kWgmmaRows : kRowsOfWave);
+  const double m = rounded_up(tile.m, wgmma ? kWgmmaRows : kLeastEdge);
   const double n = tile.n;
   const double block_bytes = 2 * n * d * bytes_of(dtype);
   const double simds = gpu.simds_per_cu;
-  const std::int32_t waves = std::min<std::int32_t>(tile.waves, static_cast<std::int32_t>(m) / kRowsOfWave);
+  const std::int32_t waves = std::min<std::int32_t>(tile.waves, static_cast<std::int32_t>(m) / kLeastEdge);
   const double busy = std::min(1.0, tile.waves / simds);
 
   const double t_matrix = 4 * m * n * d / (rate.flop_per_clk_per_cu * rate.issue_efficiency * busy);
@@ -100,6 +90,50 @@ double block_clocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const
 
 }  // namespace
 
+const MatrixRate& rate_of_attention(const Gpu& gpu, DType dtype) {
+  const MatrixRate& rate = gpu.rate(dtype);
+  if (rate.flop_per_clk_per_cu > 0) return rate;
+  throw UserError(fmt::format("dtype {}: {} has no matrix instruction for it", name_of(dtype), gpu.name));
+}
+
+AttendCost cost_of_blocks(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
+                          const Resources& resources, const StreamedBlocks& blocks) {
+  const double d = blocks.cols, e = bytes_of(dtype);
+  AttendCost result;
+  result.steps = blocks.count;
+  result.shared_speedup = blocks.clocks / blocks.shared_clocks;
+  MatmulCost& cost = result.cost;
+  cost.compute_ns = result.steps * blocks.clocks / gpu.rate(dtype).load_clock_ghz;
+  cost.a_bytes = cost.b_bytes = blocks.stream_bytes;
+  if (blocks.held_bytes > 0) {
+    cost.q_bytes = blocks.held_bytes;
+    cost.prologue_ns = gpu.hbm_latency_ns + costs.matmul_op_ns + cost.q_bytes / gpu.cu_load_gb_per_s;
+  }
+  cost.operand_bytes = cost.a_bytes + cost.b_bytes + cost.q_bytes;
+
+  const double room = resources.lds_bytes > 0 ? resources.lds_bytes : gpu.lds_bytes_per_workgroup_max;
+  result.stages =
+      std::clamp(static_cast<std::int32_t>(room / (2 * blocks.rows * d * e)), 1, costs.most_operand_stages);
+  if (blocks.in_turn || works_in_turn(costs)) result.stages = kStagesOfMmaSync;
+  if (tile.pipeline == Pipeline::serial) {
+    const double block_ns = 2 * blocks.rows * d * e / gpu.cu_load_gb_per_s;
+    const std::array<double, 3> latency_ns{gpu.l2_latency_ns, gpu.llc_latency_ns,
+                                           gpu.memory_stage_latency_ns()};
+    for (std::size_t level = 0; level < latency_ns.size(); ++level) {
+      result.wait_ns[level] =
+          result.steps * latency_ns[level] * (2 + block_ns / std::max(1e-9, gpu.hbm_latency_ns));
+    }
+    return result;
+  }
+  const MatmulTile block{blocks.rows, blocks.rows, blocks.cols, tile.waves, tile.pipeline};
+  const auto from = [&](double latency_ns) {
+    return result.steps * stage_interval_ns(gpu, dtype, block, result.stages, latency_ns);
+  };
+  result.from_llc_ns = from(gpu.llc_latency_ns);
+  result.from_memory_ns = from(gpu.memory_stage_latency_ns());
+  return result;
+}
+
 AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& given,
                        const Resources& resources, const AttendWork& work) {
   TRITAX_ASSERT(given.m > 0 && given.n > 0 && given.waves > 0, "attend without a tile shape");
@@ -109,49 +143,24 @@ AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
     if (costs.attend_block_keys > 0) tile.n = costs.attend_block_keys;
     tile.pipeline = Pipeline::overlapped;  // loads of keys and values overlap the work of waves
   }
-  const MatrixRate& rate = gpu.rate(dtype);
-  if (rate.flop_per_clk_per_cu <= 0) {
-    throw UserError(fmt::format("dtype {}: {} has no matrix instruction for it", name_of(dtype), gpu.name));
-  }
+  rate_of_attention(gpu, dtype);
   const double d = work.cols, e = bytes_of(dtype);
   MatmulTile overlapped = tile;
   overlapped.pipeline = Pipeline::overlapped;
-  const double clocks = block_clocks(gpu, costs, dtype, tile, d);
-
-  AttendCost result;
-  result.steps = std::ceil(static_cast<double>(work.keys) / tile.n);
-  result.shared_speedup = clocks / block_clocks(gpu, costs, dtype, overlapped, d);
-  MatmulCost& cost = result.cost;
-  cost.compute_ns = result.steps * clocks / rate.load_clock_ghz;
-  cost.a_bytes = cost.b_bytes = work.keys * d * e;
-  cost.flops = 4.0 * work.rows * work.keys * d;
-  if (work.begins) {
-    cost.q_bytes = work.rows * d * e;
-    cost.prologue_ns = gpu.hbm_latency_ns + costs.matmul_op_ns + cost.q_bytes / gpu.cu_load_gb_per_s;
+  StreamedBlocks blocks;
+  blocks.clocks = block_clocks(gpu, costs, dtype, tile, d);
+  blocks.shared_clocks = block_clocks(gpu, costs, dtype, overlapped, d);
+  blocks.in_turn = turns;
+  blocks.rows = tile.n;
+  blocks.cols = work.cols;
+  blocks.count = std::ceil(static_cast<double>(work.keys) / tile.n);
+  blocks.stream_bytes = work.keys * d * e;
+  if (work.begins) blocks.held_bytes = work.rows * d * e;
+  AttendCost result = cost_of_blocks(gpu, costs, dtype, tile, resources, blocks);
+  result.cost.flops = 4.0 * work.rows * work.keys * d;
+  if (costs.compiled_attention) {
+    for (double& wait_ns : result.wait_ns) wait_ns += result.steps * gpu.attend_chain_ns;
   }
-  cost.operand_bytes = cost.a_bytes + cost.b_bytes + cost.q_bytes;
-
-  const double room = resources.lds_bytes > 0 ? resources.lds_bytes : gpu.lds_bytes_per_workgroup_max;
-  result.stages =
-      std::clamp(static_cast<std::int32_t>(room / (2 * tile.n * d * e)), 1, costs.most_operand_stages);
-  if (turns) result.stages = kStagesOfMmaSync;
-  if (costs.compiled_attention) result.wait_ns.fill(result.steps * gpu.attend_chain_ns);
-  if (tile.pipeline == Pipeline::serial) {
-    const double block_ns = 2 * tile.n * d * e / gpu.cu_load_gb_per_s;
-    const std::array<double, 3> latency_ns{gpu.l2_latency_ns, gpu.llc_latency_ns,
-                                           gpu.memory_stage_latency_ns()};
-    for (std::size_t level = 0; level < latency_ns.size(); ++level) {
-      result.wait_ns[level] +=
-          result.steps * latency_ns[level] * (2 + block_ns / std::max(1e-9, gpu.hbm_latency_ns));
-    }
-    return result;
-  }
-  const MatmulTile block{tile.n, tile.n, work.cols, tile.waves, tile.pipeline};
-  const auto from = [&](double latency_ns) {
-    return result.steps * stage_interval_ns(gpu, dtype, block, result.stages, latency_ns);
-  };
-  result.from_llc_ns = from(gpu.llc_latency_ns);
-  result.from_memory_ns = from(gpu.memory_stage_latency_ns());
   return result;
 }
 

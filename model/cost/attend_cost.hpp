@@ -87,7 +87,7 @@ struct AttendWork {
 };
 
 struct AttendCost {
-  MatmulCost cost;                  // a: keys, b: values, q: queries
+  MatmulCost cost;                  // a: keys, b: values, q: queries; backward: attend_backward_cost.hpp
   double shared_speedup = 1;        // at most, of several workgroups on a compute unit over one
   std::int32_t stages = 1;          // blocks of keys and values that LDS holds
   double steps = 1;                 // blocks

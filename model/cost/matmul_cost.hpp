@@ -72,8 +72,9 @@ struct MatmulCost {
   double operand_bytes = 0;  // through the CU's L2 port: (rows + cols)·K·e
   double a_bytes = 0;        // of which A
   double b_bytes = 0;
-  double q_bytes = 0;  // attention: queries, which no other tile reads; a and b are keys and values
-  double flops = 0;    // useful, 2·rows·cols·K
+  double q_bytes = 0;    // attention: queries, which no other tile reads; a and b are keys and values
+  double sum_bytes = 0;  // attention backward: sums that are added to memory
+  double flops = 0;      // useful, 2·rows·cols·K
 };
 
 // Times of equal matmuls are uniform around the mean, with relative standard deviation `matmul_spread`. With

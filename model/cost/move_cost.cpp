@@ -46,6 +46,7 @@ Move move_of(const Op& op, std::int32_t rank) {
     case OpKind::reduce:
     case OpKind::combine:
     case OpKind::rms_norm:
+    case OpKind::row_dot:
       return to_or_from(MoveKind::local_load, MoveKind::remote_load);
     case OpKind::store:
       return to_or_from(MoveKind::local_store, MoveKind::remote_store);

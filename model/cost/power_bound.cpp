@@ -4,8 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "model/cost/attend_cost.hpp"
+#include "model/cost/attend_backward_cost.hpp"
 #include "model/cost/matmul_power.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
@@ -25,9 +26,8 @@ MatmulWork MatmulTimes::operator()(const Op& op) {
 
 void MatmulTimes::find_work(DType dtype, const Op& op) {
   MatmulCost cost;
-  if (op.kind == OpKind::attend) {
-    const AttendCost attend =
-        attend_cost(gpu_, costs_, dtype, tile_, resources_, {op.rect.rows, op.rect.cols, k_, false});
+  if (attends(op.kind)) {
+    const AttendCost attend = attend_cost_of(gpu_, costs_, dtype, tile_, resources_, op, false);
     cost = attend.cost;
     gain_ = std::max(gain_, attend.shared_speedup);
   } else {
@@ -44,8 +44,7 @@ void MatmulTimes::find_work(DType dtype, const Op& op) {
   boost_ = std::max(boost_, highest_ghz / load_ghz);
   const double draw = factor_ * matmul_draw(gpu_, dtype, cost);
   draw_per_clk_ = std::max(draw_per_clk_, draw * share_ / (load_ghz * cost.compute_ns));
-  const double fastest =
-      std::max(most_luck(gpu_, costs_), op.kind == OpKind::attend ? 1 + gpu_.attend_spread : 1.0);
+  const double fastest = std::max(most_luck(gpu_, costs_), attends(op.kind) ? 1 + gpu_.attend_spread : 1.0);
   work_ = {cost.compute_ns / (share_ * fastest), draw / fastest};
 }
 

@@ -145,6 +145,21 @@ Axis attend_tile_axis(const Values& base, const Gpu& gpu, DType dtype, std::int6
   return tiles;
 }
 
+Spec attend_backward_knob(std::string_view name) {
+  Spec spec = attend_knob(name);
+  if (name == "tile") spec.help = "queries per step and keys per workgroup, for example 64x128";
+  return spec;
+}
+
+double blocks_bound_ns(const Machine& machine, DType dtype, const Resources& resources, double block_ns,
+                       double shared_speedup, double longest, double all) {
+  const Gpu& gpu = machine.gpu;
+  const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(dtype).load_clock_ghz);
+  const double units = gpu.cu_count() * shared_gain(shared_speedup, residents_at_most(gpu, resources));
+  const double shared_boost = gpu.knows_energies() ? boost : std::cbrt(power_budget(gpu));
+  return machine.host.launch_latency_ns + block_ns * std::max(longest / boost, all / (units * shared_boost));
+}
+
 double attend_bound_ns(const Machine& machine, DType dtype, const MatmulTile& tile, KernelProfile profile,
                        double longest, double all) {
   const Gpu& gpu = machine.gpu;
@@ -152,11 +167,8 @@ double attend_bound_ns(const Machine& machine, DType dtype, const MatmulTile& ti
   const KernelCosts costs = tritax::costs(machine, profile);
   const std::int32_t keys = costs.attend_block_keys > 0 ? costs.attend_block_keys : tile.n;
   const AttendCost block = attend_cost(gpu, costs, dtype, tile, resources, {tile.m, tile.k, keys, false});
-  const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(dtype).load_clock_ghz);
   const double block_ns = block.cost.compute_ns * tile.n / keys / (1 + gpu.attend_spread);
-  const double units = gpu.cu_count() * shared_gain(block.shared_speedup, residents_at_most(gpu, resources));
-  const double shared_boost = gpu.knows_energies() ? boost : std::cbrt(power_budget(gpu));
-  return machine.host.launch_latency_ns + block_ns * std::max(longest / boost, all / (units * shared_boost));
+  return blocks_bound_ns(machine, dtype, resources, block_ns, block.shared_speedup, longest, all);
 }
 
 }  // namespace tritax

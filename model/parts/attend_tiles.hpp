@@ -34,6 +34,14 @@ void assume_fitting_tile(Values& values, const Gpu& gpu, DType dtype, std::int64
 // fits. The search starts at the tile of `base`. Without values where `base` was given a side or the waves.
 Axis attend_tile_axis(const Values& base, const Gpu& gpu, DType dtype, std::int64_t depth);
 
+// The knob `name` of kernels that attend backward, whose tile is queries per step by keys per workgroup.
+Spec attend_backward_knob(std::string_view name);
+
+// A lower bound of the time of a kernel, from blocks that take `block_ns` each on a compute unit; several
+// workgroups of `resources` gain at most `shared_speedup` there. Other arguments as below.
+double blocks_bound_ns(const Machine& machine, DType dtype, const Resources& resources, double block_ns,
+                       double shared_speedup, double longest, double all);
+
 // A lower bound of the time of a kernel, from matrix and vector work alone. `all`: blocks of tile.n keys that
 // tiles of queries take in total; `longest`: those of one workgroup, one after the other.
 double attend_bound_ns(const Machine& machine, DType dtype, const MatmulTile& tile, KernelProfile profile,

@@ -101,10 +101,10 @@ class Collector {
     stored_ = written_;
     for (const auto* ops : {&schedule_.ops, &schedule_.transfers}) {
       for (const Op& op : *ops) {
-        if (is_asynchronous(op.kind)) {
-          written_[slot(op.rank, op.buffer)] = true;
-          if (traits_of(op.kind).writes != Writes::onto) stored_[slot(op.rank, op.buffer)] = true;
-        }
+        for_each_write(op, [&](const Region& to, bool adds) {
+          written_[slot(op.rank, to.buffer)] = true;
+          if (!adds) stored_[slot(op.rank, to.buffer)] = true;
+        });
       }
     }
   }

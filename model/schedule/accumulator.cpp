@@ -10,8 +10,11 @@ std::string Accumulator::after(const Op& op, std::size_t claim) {
   const AccumulatorUse use = traits_of(op.kind).accumulator;
   if (use == AccumulatorUse::written_out) return written_out(op, claim);
   if (holds_ == Holds::unknown && use != AccumulatorUse::replaced) return {};
-  if (op.kind == OpKind::rms_norm && holds_ != Holds::tile)
-    return "normalises rows that nothing has filled; a matmul, load or reduce must come before";
+  const bool takes_rows = op.kind == OpKind::rms_norm || op.kind == OpKind::row_dot;
+  if (takes_rows && holds_ != Holds::tile) {
+    return fmt::format("{} rows that nothing has filled; a matmul, load or reduce must come before",
+                       op.kind == OpKind::rms_norm ? "normalises" : "multiplies");
+  }
   const bool replaces = use == AccumulatorUse::replaced || holds_ != Holds::tile ||
                         (use == AccumulatorUse::multiplied_into && stored_);
   const std::int32_t rows = op.rect.rows;
@@ -28,7 +31,14 @@ std::string Accumulator::after(const Op& op, std::size_t claim) {
     return {};
   }
   if (of_rows_) return "adds to rows of a sparse product, which nothing goes on with; begin anew with a load";
-  if (merges_ == merges(op.kind)) return fault_of_shape(rows, cols);
+  if (merges_ == merges(op.kind)) {
+    std::string fault = fault_of_shape(rows, cols);
+    if (op.kind == OpKind::row_dot) {
+      cols_ = 1;
+      stored_ = false;
+    }
+    return fault;
+  }
   if (merges_) {
     return "adds to what attention has left, which only attend and combine go on with; begin anew with a "
            "load, or with a matmul behind a store";

@@ -138,6 +138,17 @@ void ScheduleBuilder::expect_attention(Region to, Region q, Region k, Region v, 
   schedule_.reference.push_back({ReferenceKind::attention, false, to, q, k, v, limit, group});
 }
 
+void ScheduleBuilder::expect_attention_backward(Region to, Region q, Region kv, Region d_out,
+                                                Region statistics, std::int32_t limit, bool add) {
+  ReferenceOp op{ReferenceKind::attention_backward, add, to, q, kv, d_out, limit};
+  op.d = statistics;
+  schedule_.reference.push_back(op);
+}
+
+void ScheduleBuilder::expect_row_dot(Region to, Region a, Region b) {
+  schedule_.reference.push_back({ReferenceKind::row_dot, false, to, a, b});
+}
+
 void ScheduleBuilder::expect_rms_norm(Region to, Region a, Region weights) {
   schedule_.reference.push_back({ReferenceKind::rms_norm, false, to, a, weights});
 }
@@ -240,6 +251,21 @@ void ScheduleBuilder::attend(std::int16_t q, Rect rect, std::int16_t k, std::int
   op.index = mask.group;
 }
 
+void ScheduleBuilder::attend_backward(const BackwardBuffers& buffers, Rect rect, std::int32_t column,
+                                      std::int32_t k_begin, std::int32_t k_end, std::int32_t limit) {
+  Op& op = add(OpKind::attend_backward);
+  op.buffer = buffers.kv;
+  op.rect = rect;
+  op.src_buffer = buffers.q;
+  op.b_buffer = buffers.d_out;
+  op.index = buffers.statistics;
+  op.src_row = buffers.d_q;
+  op.src_col = column;
+  op.k_begin = k_begin;
+  op.k_end = k_end;
+  op.value = limit;
+}
+
 void ScheduleBuilder::combine(std::int16_t buffer, Rect rect, int rank) {
   add_tile(OpKind::combine, buffer, rect, rank);
 }
@@ -258,6 +284,10 @@ void ScheduleBuilder::reduce(std::int16_t buffer, Rect rect, int rank) {
 
 void ScheduleBuilder::rms_norm(std::int16_t weights, Rect rect, int rank) {
   add_tile(OpKind::rms_norm, weights, rect, rank);
+}
+
+void ScheduleBuilder::row_dot(std::int16_t buffer, Rect rect, int rank) {
+  add_tile(OpKind::row_dot, buffer, rect, rank);
 }
 
 void ScheduleBuilder::atomic_add(std::int16_t buffer, Rect rect, int rank) {

@@ -51,6 +51,12 @@ class ScheduleBuilder {
   // to = softmax(q·kᵀ/√d)·v; `limit` and `group` as in ReferenceOp.
   void expect_attention(Region to, Region q, Region k, Region v, std::int32_t limit = 0,
                         std::int32_t group = 1);
+  // The gradients that attend_backward leaves, of queries (d columns), or of keys and values (2·d): from
+  // queries, keys beside values, gradients of the results, and statistics.
+  void expect_attention_backward(Region to, Region q, Region kv, Region d_out, Region statistics,
+                                 std::int32_t limit = 0, bool add = false);
+  // to = per row, the sum of the products of the elements of a and b.
+  void expect_row_dot(Region to, Region a, Region b);
   // to = A·x with a sparse matrix A.
   void expect_sparse_product(Region to, std::int16_t sparse, Region values, Region x);
   // to = rms_norm(a) · weights, with one row of weights.
@@ -83,6 +89,13 @@ class ScheduleBuilder {
               std::int32_t k_begin, std::int32_t k_end) {
     attend(q, rect, k, v, column, k_begin, k_end, Mask{});
   }
+  // Gradients of the keys and values `kv`[rect], side by side, from the queries [k_begin, k_end), which begin
+  // at column `column` of q, d_out and d_q. `limit` as in schedule.hpp; 0: all keys visible.
+  struct BackwardBuffers {
+    std::int16_t q = 0, kv = 0, d_out = 0, statistics = 0, d_q = 0;
+  };
+  void attend_backward(const BackwardBuffers& buffers, Rect rect, std::int32_t column, std::int32_t k_begin,
+                       std::int32_t k_end, std::int32_t limit = 0);
   // Rows [row, row + rows) of a sparse matrix times x, over the nonzeros [k_begin, k_end); `lanes` is used by
   // LaneSharing::vector and group.
   struct SparseRange {
@@ -106,6 +119,7 @@ class ScheduleBuilder {
   }
   void reduce(std::int16_t buffer, Rect rect, int rank);
   void rms_norm(std::int16_t weights, Rect rect, int rank);
+  void row_dot(std::int16_t buffer, Rect rect, int rank);
   void atomic_add(std::int16_t buffer, Rect rect, int rank);
   void signal(std::int16_t flag, std::int32_t index, std::int32_t value, int rank, Scope scope,
               LockProtocol protocol, MemoryOrder order = MemoryOrder::release);

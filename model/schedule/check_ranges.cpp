@@ -159,6 +159,7 @@ class RangeChecker {
       case OpKind::reduce:
       case OpKind::combine:
       case OpKind::rms_norm:
+      case OpKind::row_dot:
       case OpKind::store:
       case OpKind::atomic_add:
         if (check_rank(op.rank) && check_tile(op.buffer, op.rect)) {
@@ -168,7 +169,8 @@ class RangeChecker {
       case OpKind::copy:
         return check_copy(op);
       case OpKind::attend:
-        return check_attend(op, kernel);
+      case OpKind::attend_backward:
+        return check_attention(op, kernel);
       case OpKind::signal:
         return check_signal(op, kernel);
       case OpKind::wait:
@@ -202,40 +204,11 @@ class RangeChecker {
     return false;
   }
 
-  void check_attend(const Op& op, const Kernel& kernel) {
-    const MatmulTile& tile = kernel.tile;
+  void check_attention(const Op& op, const Kernel& kernel) {
     check_own_rank(op, kernel);
-    if (!check_matrix_tile(tile, op.kind) || !check_tile(op.buffer, op.rect)) return;
-    if (op.k_begin < 0 || op.k_end <= op.k_begin) {
-      return refuse(Kind::meaningless, fmt::format("keys [{}, {}); give at least one", op.k_begin, op.k_end));
-    }
-    const Region keys = keys_of(op, kernel.rank), values = values_of(op, kernel.rank);
-    if (!check_tile(keys.buffer, keys.rect) || !check_tile(values.buffer, values.rect)) return;
-    if (op.rect.rows > tile.m || op.rect.cols > tile.k) {
-      return refuse(Kind::meaningless,
-                    fmt::format("queries of {}×{} in a kernel that attends with {} of at most {} columns",
-                                op.rect.rows, op.rect.cols, tile.m, tile.k));
-    }
-    const AttendView view(op);
-    if (view.first_unseen() < 0 || view.rows_alike() < (view.is_masked() ? 1 : 0)) {
-      return refuse(Kind::meaningless,
-                    fmt::format("limit {} for groups of {} rows; give at least 0, which is "
-                                "no limit, and groups of at least 1",
-                                view.first_unseen(), view.rows_alike()));
-    }
-    const Buffer& q = schedule_.buffers[static_cast<std::size_t>(op.buffer)];
-    if (q.dtype == DType::fp64) {
-      return refuse(Kind::meaningless, fmt::format("queries '{}' are fp64, which attention does not support; "
-                                                   "give {}",
-                                                   q.name, fmt::join(kCommonDTypeNames, ", ")));
-    }
-    for (const std::int16_t other : {op.src_buffer, op.b_buffer}) {
-      const Buffer& buffer = schedule_.buffers[static_cast<std::size_t>(other)];
-      if (buffer.dtype == q.dtype) continue;
-      return refuse(Kind::meaningless,
-                    fmt::format("queries '{}' are {} and '{}' is {}; they must be the same", q.name,
-                                name_of(q.dtype), buffer.name, name_of(buffer.dtype)));
-    }
+    if (!check_matrix_tile(kernel.tile, op.kind)) return;
+    Finding fault = fault_of_attention(schedule_, op, kernel);
+    if (!fault.message.empty()) return refuse(fault.kind, std::move(fault.message));
     check_accumulator(op);
   }
 

@@ -138,6 +138,10 @@ class ReferenceChecker {
         return check_sparse_product(op);
       case ReferenceKind::rms_norm:
         return check_rms_norm(op);
+      case ReferenceKind::row_dot:
+        return check_row_dot(op);
+      case ReferenceKind::attention_backward:
+        return check_attention_backward(op);
       case ReferenceKind::copy:
       case ReferenceKind::sum:
         if (!check_region("to: ", op.to) || !check_region("a: ", op.a)) return false;
@@ -214,6 +218,46 @@ class ReferenceChecker {
                                 a.rows, a.cols, b.rows, b.cols, to.rows, to.cols));
     }
     return check_one_rank("a", op.a) && check_one_rank("b", op.b);
+  }
+
+  bool check_row_dot(const ReferenceOp& op) {
+    const Rect& to = op.to.rect;
+    const Rect& a = op.a.rect;
+    const Rect& b = op.b.rect;
+    if (!check_region("to: ", op.to) || !check_region("a: ", op.a) || !check_region("b: ", op.b))
+      return false;
+    if (a.rows != to.rows || to.cols != 1 || b.rows != a.rows || b.cols != a.cols) {
+      return refuse(Kind::meaningless,
+                    fmt::format("multiplies the rows of {}×{} and {}×{} to {}×{}; give M×N, M×N and M×1",
+                                a.rows, a.cols, b.rows, b.cols, to.rows, to.cols));
+    }
+    return check_one_rank("a", op.a) && check_one_rank("b", op.b);
+  }
+
+  bool check_attention_backward(const ReferenceOp& op) {
+    if (!check_region("to: ", op.to) || !check_region("a: ", op.a) || !check_region("b: ", op.b) ||
+        !check_region("c: ", op.c) || !check_region("d: ", op.d)) {
+      return false;
+    }
+    const Rect& to = op.to.rect;
+    const Rect& a = op.a.rect;
+    const Rect& b = op.b.rect;
+    const bool of_queries = to.rows == a.rows && to.cols == a.cols;
+    const bool of_keys = to.rows == b.rows && to.cols == b.cols;
+    const bool fits = b.cols == 2 * a.cols && op.c.rect.rows == a.rows && op.c.rect.cols == a.cols &&
+                      op.d.rect.rows == a.rows && op.d.rect.cols == 2;
+    if (!fits || (!of_queries && !of_keys)) {
+      return refuse(
+          Kind::meaningless,
+          fmt::format(
+              "gradients of queries of {}×{} and of keys beside values of {}×{}, from gradients of {}×{} "
+              "and statistics of {}×{}, to {}×{}; give M×D, N×2D, M×D and M×2, and M×D or N×2D",
+              a.rows, a.cols, b.rows, b.cols, op.c.rect.rows, op.c.rect.cols, op.d.rect.rows, op.d.rect.cols,
+              to.rows, to.cols));
+    }
+    if (op.limit < 0) return refuse(Kind::meaningless, fmt::format("limit {}; give at least 0", op.limit));
+    return check_one_rank("a", op.a) && check_one_rank("b", op.b) && check_one_rank("c", op.c) &&
+           check_one_rank("d", op.d);
   }
 
   bool check_one_rank(const char* what, const Region& region) {

@@ -65,6 +65,8 @@ Finding fault_of_copy(const Schedule& schedule, const Op& copy);
 // Why a buffer, or an operation of a rank on buffers in range, cannot have its codec; empty if it can.
 std::string fault_of_codec(const Buffer& buffer);
 std::string fault_of_codec(const Schedule& schedule, const Op& op, std::int32_t own_rank);
+// The problem of the regions, masks and dtypes of an operation that attends, forward or backward.
+Finding fault_of_attention(const Schedule& schedule, const Op& op, const Kernel& kernel);
 
 // "ready[7] of rank 1".
 std::string describe_flag(const Schedule& schedule, std::int32_t flag, std::int32_t index, std::int32_t rank);

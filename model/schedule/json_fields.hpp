@@ -14,9 +14,11 @@ inline constexpr std::string_view kProcessPerGpu = "per-gpu";
 inline constexpr std::string_view kOneProcess = "one";
 
 // The keys of every OpField.
-inline constexpr std::array<std::string_view, 23> kOpFieldKeys{"a b",
+inline constexpr std::array<std::string_view, 25> kOpFieldKeys{"a b",
                                                                "queries keys values column",
                                                                "limit group",
+                                                               "queries keys_values result_gradients "
+                                                               "statistics query_gradients column limit",
                                                                "from",
                                                                "to",
                                                                "buffer at shape",

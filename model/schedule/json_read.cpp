@@ -267,6 +267,15 @@ class Reader {
         op.value = int32_or(value, "limit", 0, 0);
         op.index = int32_or(value, "group", 0, 1);
         return;
+      case OpField::backward:
+        op.buffer = buffer_of(value.at("keys_values"));
+        op.src_buffer = buffer_of(value.at("queries"));
+        op.b_buffer = buffer_of(value.at("result_gradients"));
+        op.index = buffer_of(value.at("statistics"));
+        op.src_row = buffer_of(value.at("query_gradients"));
+        op.src_col = int32_or(value, "column", 0, 0);
+        op.value = int32_or(value, "limit", 0, 0);
+        return;
       case OpField::from:
       case OpField::to:
       case OpField::home:

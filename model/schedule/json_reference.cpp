@@ -10,11 +10,13 @@ std::span<const std::string_view> keys_of(ReferenceKind kind) {
   static constexpr std::array<std::string_view, 5> product{"op", "to", "a", "b", "add"};
   static constexpr std::array<std::string_view, 8> attention{"op", "to",    "a",     "b",
                                                              "c",  "limit", "group", "add"};
+  static constexpr std::array<std::string_view, 8> backward{"op", "to", "a", "b", "c", "d", "limit", "add"};
   static constexpr std::array<std::string_view, 4> other{"op", "to", "a", "add"};
   static constexpr std::array<std::string_view, 6> sparse{"op", "to", "a", "b", "sparse", "add"};
   if (kind == ReferenceKind::sparse_product) return sparse;
-  if (kind == ReferenceKind::product || kind == ReferenceKind::rms_norm) return product;
   if (kind == ReferenceKind::attention) return attention;
+  if (kind == ReferenceKind::attention_backward) return backward;
+  if (has_b(kind)) return product;
   return other;
 }
 
@@ -61,11 +63,12 @@ ReferenceOp reference_op_of(const JsonValue& value, const UniqueNames& buffers, 
   op.a = region("a");
   if (has_b(op.kind)) op.b = region("b");
   if (op.kind == ReferenceKind::sparse_product) op.index = int32_or(value, "sparse", 0, 0);
-  if (op.kind == ReferenceKind::attention) {
+  if (has_c(op.kind)) {
     op.c = region("c");
     op.limit = int32_or(value, "limit", 0, 0);
-    op.group = int32_or(value, "group", 1, 1);
   }
+  if (op.kind == ReferenceKind::attention) op.group = int32_or(value, "group", 1, 1);
+  if (op.kind == ReferenceKind::attention_backward) op.d = region("d");
   if (value.has("add")) op.add = value.at("add").boolean();
   return op;
 }

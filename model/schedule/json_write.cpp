@@ -169,11 +169,10 @@ class Writer {
       region("a", op.a);
       if (has_b(op.kind)) region("b", op.b);
       if (op.kind == ReferenceKind::sparse_product) put(R"(, "sparse": {})", op.index);
-      if (op.kind == ReferenceKind::attention) {
-        region("c", op.c);
-        write_unless("limit", op.limit, 0);
-        write_unless("group", op.group, 1);
-      }
+      if (has_c(op.kind)) region("c", op.c);
+      if (op.kind == ReferenceKind::attention_backward) region("d", op.d);
+      if (has_c(op.kind)) write_unless("limit", op.limit, 0);
+      if (op.kind == ReferenceKind::attention) write_unless("group", op.group, 1);
       write_unless("add", op.add, false);
       raw("}");
     });
@@ -274,6 +273,13 @@ class Writer {
       case OpField::mask:
         write_unless("limit", op.value, 0);
         return write_unless("group", op.index, 1);
+      case OpField::backward:
+        put(R"(, "queries": {}, "keys_values": {}, "result_gradients": {}, "statistics": {})",
+            reference(buffers_, op.src_buffer), reference(buffers_, op.buffer),
+            reference(buffers_, op.b_buffer), reference(buffers_, op.index));
+        put(R"(, "query_gradients": {})", reference(buffers_, op.src_row));
+        write_unless("column", op.src_col, 0);
+        return write_unless("limit", op.value, 0);
       case OpField::from:
       case OpField::to:
       case OpField::home:

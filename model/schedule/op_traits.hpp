@@ -24,6 +24,7 @@ enum class OpField : std::uint8_t {
   operands,  // src_buffer (A) and b_buffer (B)
   heads,     // buffer (Q), src_buffer (K), b_buffer (V), src_col, of the own rank
   mask,      // value, index
+  backward,  // buffer (K | V), src_buffer (Q), b_buffer (dO), index, src_row, src_col, value, of the own rank
   from,      // rank
   to,        // rank
   tile,      // buffer and rect
@@ -64,7 +65,7 @@ class FieldList {
   std::size_t size_ = 0;
 };
 
-enum class Reads : std::uint8_t { nothing, operands, heads, tile, source, sparse };
+enum class Reads : std::uint8_t { nothing, operands, heads, tile, source, sparse, backward };
 enum class Writes : std::uint8_t { nothing, over, onto };  // `over` replaces the tile, `onto` adds to it
 
 // Effect on the accumulator; `multiplied_into` adds, but starts from zero after a store.
@@ -149,6 +150,14 @@ constexpr auto op_traits_table() {
                A::replaced,
                loads},
       OpTraits{K::rms_norm, "rms_norm", {F::from, F::tile}, Reads::tile, {}, A::added_to, loads},
+      OpTraits{K::row_dot, "row_dot", {F::from, F::tile}, Reads::tile, {}, A::added_to, loads},
+      OpTraits{K::attend_backward,
+               "attend_backward",
+               {F::backward, F::rect, F::k},
+               Reads::backward,
+               W::onto,
+               A::multiplied_into,
+               {.drains = true, .loads = true}},
   };
 }
 inline constexpr auto kOpTraits = op_traits_table();  // by OpKind
@@ -217,14 +226,18 @@ inline bool is_relaxed(const Op& op) { return op.kind == OpKind::signal && op.or
 inline bool drains(const Op& op) { return drains(op.kind) && !is_relaxed(op); }
 inline bool is_sent(const Op& op) { return is_sent(op.kind) && !is_relaxed(op) && !op.multimem; }
 inline bool sets_flag(const Op& op) { return op.kind == OpKind::signal && op.change == FlagChange::set; }
-// Stores, copies and atomic adds: writes drain while later operations run.
-constexpr bool is_asynchronous(OpKind kind) {
-  return has(kind, [](auto& row) { return row.writes != Writes{}; });
-}
 // Matmuls and attention: matrix cores work on streaming operands.
 constexpr bool multiplies(OpKind kind) {
   return has(kind, [](auto& row) { return row.accumulator == AccumulatorUse::multiplied_into; });
 }
+// Attention forward and backward.
+constexpr bool attends(OpKind kind) { return kind == OpKind::attend || kind == OpKind::attend_backward; }
+constexpr bool writes_memory(OpKind kind) {
+  return has(kind, [](auto& row) { return row.writes != Writes{}; });
+}
+// Stores, copies and atomic adds: writes drain while later operations run. The additions of attend_backward
+// end with it.
+constexpr bool is_asynchronous(OpKind kind) { return writes_memory(kind) && !multiplies(kind); }
 // Operations with log-sum-exps beside the accumulator.
 constexpr bool merges(OpKind kind) { return kind == OpKind::attend || kind == OpKind::combine; }
 // Loads, reductions, combinations and normalisations: a tile enters the accumulator.
@@ -299,6 +312,20 @@ inline Region values_of(const Op& op, std::int32_t own_rank) {
   return values;
 }
 
+// Regions of an attend_backward, which has the keys and values of a head in `rect`: the queries, the
+// gradients of their results, their statistics, and the gradients of the queries.
+inline std::int32_t depth_of_backward(const Op& op) { return std::max(1, op.rect.cols / 2); }
+inline Region queries_of_backward(const Op& op, std::int32_t own_rank, std::int16_t buffer) {
+  return {buffer, own_rank, {op.k_begin, op.src_col, op.k_end - op.k_begin, depth_of_backward(op)}};
+}
+inline Region statistics_of(const Op& op, std::int32_t own_rank) {
+  const std::int32_t head = op.src_col / depth_of_backward(op);
+  return {static_cast<std::int16_t>(op.index), own_rank, {op.k_begin, 2 * head, op.k_end - op.k_begin, 2}};
+}
+inline Region query_gradients_of(const Op& op, std::int32_t own_rank) {
+  return queries_of_backward(op, own_rank, static_cast<std::int16_t>(op.src_row));
+}
+
 // Regions of a sparse_product: all of x, and the values of its nonzeros, possibly none.
 inline Region x_of(const Op& op, std::int32_t own_rank) {
   return {op.b_buffer, own_rank, {0, 0, op.src_col, 1}};
@@ -322,6 +349,12 @@ void for_each_read(const Op& op, std::int32_t own_rank, Visit&& visit) {
       visit(keys_of(op, own_rank));
       visit(values_of(op, own_rank));
       return;
+    case Reads::backward:
+      visit({op.buffer, own_rank, op.rect});
+      visit(queries_of_backward(op, own_rank, op.src_buffer));
+      visit(queries_of_backward(op, own_rank, op.b_buffer));
+      visit(statistics_of(op, own_rank));
+      return;
     case Reads::sparse:
       visit(x_of(op, own_rank));
       if (op.k_end > op.k_begin) visit(nonzeros_of(op, own_rank));
@@ -337,7 +370,9 @@ void for_each_read(const Op& op, std::int32_t own_rank, Visit&& visit) {
 template <typename Visit>
 void for_each_write(const Op& op, Visit&& visit) {
   const Writes writes = traits_of(op.kind).writes;
-  if (writes != Writes::nothing) visit(tile_of(op), writes == Writes::onto);
+  if (writes == Writes::nothing) return;
+  visit(op.kind == OpKind::attend_backward ? query_gradients_of(op, op.rank) : tile_of(op),
+        writes == Writes::onto);
 }
 
 // The operations of a workgroup.

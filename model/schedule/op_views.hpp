@@ -38,6 +38,19 @@ class AttendView {
   const Op& op_;
 };
 
+class BackwardView {
+ public:
+  explicit BackwardView(const Op& op) : op_(op) {}
+  bool is_masked() const { return op_.value > 0; }
+  // Row r of Q sees rows of K below this + r.
+  std::int32_t limit() const { return op_.value; }
+  std::int32_t statistics() const { return op_.index; }  // buffers
+  std::int32_t query_gradients() const { return op_.src_row; }
+
+ private:
+  const Op& op_;
+};
+
 // The matrix of a sparse_product.
 inline const SparseMatrix& matrix_of(const Schedule& schedule, const Op& op) {
   return *schedule.sparse[static_cast<std::size_t>(SparseView(op).matrix())];

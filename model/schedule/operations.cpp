@@ -6,10 +6,27 @@
 
 namespace tritax {
 
+namespace {
+
+// Pairs of a query and a visible key of an attend_backward: query r sees the keys below limit + r.
+double seen_pairs(const Op& op) {
+  const BackwardView view(op);
+  const std::int64_t keys = op.rect.rows;
+  if (!view.is_masked()) return static_cast<double>(keys * (std::int64_t{op.k_end} - op.k_begin));
+  std::int64_t seen = 0;
+  for (std::int64_t row = op.k_begin; row < op.k_end; ++row) {
+    seen += std::clamp<std::int64_t>(view.limit() + row - op.rect.row, 0, keys);
+  }
+  return static_cast<double>(seen);
+}
+
+}  // namespace
+
 double flops_of(const Op& op) {
   const std::int64_t keys = std::int64_t{op.k_end} - op.k_begin;
   if (op.kind == OpKind::matmul) return 2.0 * op.rect.rows * op.rect.cols * static_cast<double>(keys);
   if (op.kind == OpKind::sparse_product) return 2.0 * static_cast<double>(keys);
+  if (op.kind == OpKind::attend_backward) return 10.0 * (op.rect.cols / 2) * seen_pairs(op);
   if (op.kind != OpKind::attend) return 0;
   std::int64_t seen = keys * op.rect.rows;
   const AttendView view(op);

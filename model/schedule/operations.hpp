@@ -13,8 +13,8 @@
 
 namespace tritax {
 
-// Floating-point operations of a matmul, 2·rows·columns·k, or of an attend, 4·d per row and visible key; 0
-// for other operations.
+// Floating-point operations of a matmul, 2·rows·columns·k, of an attend, 4·d per row and visible key, or of
+// an attend_backward, 10·d; 0 for other operations.
 double flops_of(const Op& op);
 
 // The schedule is sound: every launch names a kernel or a graph.

@@ -61,11 +61,11 @@ std::vector<std::vector<bool>> written_buffers(const Schedule& schedule) {
   const std::vector<bool> nowhere(static_cast<std::size_t>(schedule.ranks), false);
   std::vector<std::vector<bool>> written(schedule.buffers.size(), nowhere);
   const auto add = [&](const Op& op) {
-    const bool known = op.buffer >= 0 && static_cast<std::size_t>(op.buffer) < written.size() &&
-                       op.rank >= 0 && op.rank < schedule.ranks;
-    if (known && is_asynchronous(op.kind)) {
-      written[static_cast<std::size_t>(op.buffer)][static_cast<std::size_t>(op.rank)] = true;
-    }
+    for_each_write(op, [&](const Region& to, bool) {
+      const bool known = to.buffer >= 0 && static_cast<std::size_t>(to.buffer) < written.size() &&
+                         to.rank >= 0 && to.rank < schedule.ranks;
+      if (known) written[static_cast<std::size_t>(to.buffer)][static_cast<std::size_t>(to.rank)] = true;
+    });
   };
   for (const Op& op : schedule.ops) add(op);
   for (const Op& op : schedule.transfers) add(op);
@@ -107,7 +107,8 @@ void subtract_inputs(const Schedule& schedule, std::int16_t buffer, std::int32_t
 std::vector<Region> operands_of(const ReferenceOp& op) {
   std::vector<Region> operands{op.a};
   if (has_b(op.kind)) operands.push_back(op.b);
-  if (op.kind == ReferenceKind::attention) operands.push_back(op.c);
+  if (has_c(op.kind)) operands.push_back(op.c);
+  if (op.kind == ReferenceKind::attention_backward) operands.push_back(op.d);
   if (op.add) operands.push_back(op.to);
   return operands;
 }

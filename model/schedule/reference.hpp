@@ -24,6 +24,13 @@
 //   rms_norm  to = rows of a / √(mean of their squares + kNormEpsilon), times b, a row of weights; a and b
 //                                         each on one rank
 //
+//   row_dot  to = per row, the sum of the products of the elements of a and b, as a column; a and b each on
+//                 one rank
+//   attention_backward  to = gradients of the queries a, d columns, or of keys and values b, 2·d columns, for
+//                 gradients c of the results, as attend_backward computes them (schedule.hpp); b has keys and
+//                 values side by side, d log-sum-exps and row products of the queries; all on one rank;
+//                 `limit` as in attention, with `group` 1
+//
 // each with `add`: to += … . With `to` on every rank the value is the same on every rank and is computed
 // once. Everything that the operations write is expected: at the end of a run the buffers of the schedule
 // must hold these values, up to rounding; if two operations write one place, the later one counts. The
@@ -73,13 +80,22 @@ struct Input {
   InputValues values = InputValues::own;
 };
 
-enum class ReferenceKind : std::uint8_t { product, copy, sum, attention, sparse_product, rms_norm };
-inline constexpr std::array<std::string_view, 6> kReferenceKindNames{
-    "product", "copy", "sum", "attention", "sparse_product", "rms_norm"};
+enum class ReferenceKind : std::uint8_t {
+  product,
+  copy,
+  sum,
+  attention,
+  sparse_product,
+  rms_norm,
+  row_dot,
+  attention_backward
+};
+inline constexpr std::array<std::string_view, 8> kReferenceKindNames{
+    "product", "copy", "sum", "attention", "sparse_product", "rms_norm", "row_dot", "attention_backward"};
 
-constexpr bool has_b(ReferenceKind kind) {
-  return kind == ReferenceKind::product || kind == ReferenceKind::attention ||
-         kind == ReferenceKind::sparse_product || kind == ReferenceKind::rms_norm;
+constexpr bool has_b(ReferenceKind kind) { return kind != ReferenceKind::copy && kind != ReferenceKind::sum; }
+constexpr bool has_c(ReferenceKind kind) {
+  return kind == ReferenceKind::attention || kind == ReferenceKind::attention_backward;
 }
 
 struct ReferenceOp {
@@ -87,10 +103,11 @@ struct ReferenceOp {
   bool add = false;  // onto what `to` holds
   Region to;
   Region a;
-  Region b;                           // product, attention, sparse_product, rms_norm
-  Region c{};                         // attention
-  std::int32_t limit = 0, group = 1;  // attention
+  Region b;                           // all but copy and sum
+  Region c{};                         // attention, attention_backward
+  std::int32_t limit = 0, group = 1;  // the same; `group`: attention
   std::int32_t index = 0;             // sparse_product: of Schedule::sparse
+  Region d{};                         // attention_backward
 };
 
 // Seed of the random numbers of an input on a rank, derived from the seed of the run.

@@ -98,7 +98,7 @@ std::string fault_of_publication(const Schedule& moved, std::span<const std::uin
       for (std::uint32_t i = program.first_op; i < program.first_op + program.op_count; ++i) {
         const std::uint32_t group = groups[start_of[i]];
         const Op& op = moved.ops[i];
-        if (is_asynchronous(op.kind)) ++written[group];
+        if (writes_memory(op.kind)) ++written[group];
         if (op.kind != OpKind::signal) continue;
         if (published[group] == 0 && program_of_op[start_of[i]] != p) {
           return describe_op(moved, k, p, i - program.first_op) +
@@ -153,7 +153,7 @@ std::vector<std::uint32_t> published_writes(const Schedule& schedule,
   std::vector<char> signalled(writes.size(), 0);
   for (std::size_t i = 0; i < publication_groups.size(); ++i) {
     const Op& op = schedule.ops[i];
-    if (is_asynchronous(op.kind)) ++writes[publication_groups[i]];
+    if (writes_memory(op.kind)) ++writes[publication_groups[i]];
     if (op.kind == OpKind::signal && !is_relaxed(op)) signalled[publication_groups[i]] = 1;
   }
   for (std::size_t group = 0; group < writes.size(); ++group) {

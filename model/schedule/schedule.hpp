@@ -41,6 +41,20 @@
 // partial to others and then merges their partials into its own. A `matmul` or `reduce` cannot add to such an
 // accumulator.
 //
+// Attention backward. `attend_backward` goes with the rows [k_begin, k_end) of Q through a tile of n keys and
+// values, d = rect.cols / 2, whose keys and values lie side by side in `buffer`: K in the first d columns of
+// the rectangle, V in the others. With the scores S = Q·Kᵀ/√d, the log-sum-exps z and the row products
+// δ = Σ dO∘O of the forward pass, P = exp(S - z) and T = P∘(dO·Vᵀ - δ), it adds (FlashAttention-2,
+// arXiv:2307.08691, algorithm 2)
+//
+//     Tᵀ·Q/√d | Pᵀ·dO   to the accumulator, the gradients of K and V side by side,
+//     T·K/√d            to the rows of dQ, in memory, element by element as `atomic_add` does
+//
+// Row r of Q sees all keys or, with `value` = L > 0, the rows below L + r of `buffer`. z and δ are columns 2h
+// and 2h + 1 of the statistics, h = src_col / d. `attend_backward` after a store starts anew, like `matmul`.
+// `row_dot` leaves in the accumulator, as a column, the products of its rows with the rows of a tile of the
+// same shape, which gives δ.
+//
 // Normalisation. `rms_norm` divides every row of the accumulator by the root of the mean of its squares and
 // multiplies it, element by element, with a tile of weights of the same shape (arXiv:1910.07467). It
 // normalises the current accumulator, in fp32, also after a store: the accumulator must hold whole rows.
@@ -131,6 +145,10 @@ enum class OpKind : std::uint8_t {
   sparse_product,  // accumulator = rows `rect` of `sparse`[index] times x = `b_buffer`[0.., 0], with the
                    // values `src_buffer`[0, k], k in [k_begin, k_end); `value`, `src_row`: LaneSharing
   rms_norm,  // accumulator = its rows / √(mean of their squares + kNormEpsilon) · `buffer`[rect] of `rank`
+  row_dot,   // accumulator = per row, the sum of its products with the elements of `buffer`[rect] of `rank`
+  attend_backward,  // accumulator += gradients of the tile K | V = `buffer`[rect] from the rows [k_begin,
+                    // k_end) of Q = `src_buffer`, dO = `b_buffer` and statistics `index`; dQ = buffer
+                    // `src_row` += theirs; Q, dO and dQ from column `src_col`, masked by `value`; own rank
 };
 
 // Added to the mean of squares, so that a row of zeros stays zero (rms_norm_eps of Llama 3 and Qwen3).
@@ -174,11 +192,12 @@ struct alignas(64) Op {
   std::int16_t b_buffer = -1;    // matmul: B; attend: V
   std::int16_t flag = -1;
   Rect rect;
-  std::int32_t src_row = 0;  // sparse_product: its LaneSharing
+  std::int32_t src_row = 0;  // sparse_product: its LaneSharing; attend_backward: buffer of dQ
   std::int32_t src_col = 0;  // sparse_product: rows of x
   std::int32_t k_begin = 0;
   std::int32_t k_end = 0;
-  std::int32_t index = 0;  // of the flag or the sparse matrix; attend: rows of Q that see the same keys
+  std::int32_t index = 0;  // of the flag or the sparse matrix; attend: rows of Q that see the same keys;
+                           // attend_backward: buffer of the statistics
   std::int32_t value = 0;  // attend: the first row of K that its first rows do not see; 0: no mask;
                            // sparse_product: lanes on a row, or on a group of rows;
                            // matmul: 1 + the rank whose A it reads; 0: the own rank
@@ -207,7 +226,7 @@ inline constexpr std::array<std::string_view, 5> kPipelineNames{"serial", "overl
                                                                 "interleaved", "specialised"};
 
 // Shape of the matrix tiles of a kernel; all zero in a kernel without `matmul` and `attend`. For `attend`: m
-// rows of queries, n keys at a time, heads of k columns.
+// rows of queries, n keys at a time, heads of k columns. For `attend_backward`: n keys, m queries at a time.
 struct MatmulTile {
   std::int32_t m = 0;
   std::int32_t n = 0;

@@ -341,6 +341,9 @@ class MemoryBytes {
     if (op.kind == OpKind::attend) {
       attended_.push_back(keys_of(op, 0));
       attended_.push_back(values_of(op, 0));
+    } else if (op.kind == OpKind::attend_backward) {
+      attended_.push_back(queries_of_backward(op, 0, op.src_buffer));
+      attended_.push_back(queries_of_backward(op, 0, op.b_buffer));
     } else if (op.kind == OpKind::matmul) {
       if (!fetches_a(op)) {
         slabs_.try_emplace({op.src_buffer, op.rect.row, op.rect.rows, op.k_begin, op.k_end},
@@ -450,7 +453,7 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
     if (multiplies(op.kind)) {
       product_ns += times(op).ns;
       if (fetches_a(op)) share.fetched_bytes += tile_bytes(schedule, load_of_a(op, kernel.rank));
-      begins_k = begins_k || op.k_begin == 0 || op.kind == OpKind::attend;
+      begins_k = begins_k || op.k_begin == 0 || attends(op.kind);
       continue;
     }
     if (moves_data(op.kind) && !(op.multimem && op.with_previous)) {

@@ -13,6 +13,7 @@
 #include "model/workloads/all_reduce/workload.hpp"
 #include "model/workloads/all_reduce_norm/workload.hpp"
 #include "model/workloads/all_to_all/workload.hpp"
+#include "model/workloads/attention_backward/workload.hpp"
 #include "model/workloads/attention_forward/workload.hpp"
 #include "model/workloads/broadcast/workload.hpp"
 #include "model/workloads/expert_exchange/workload.hpp"
@@ -51,7 +52,7 @@ const Workload* first_that(const Suits& suits) {
 }  // namespace
 
 std::span<const Workload* const> workloads() {
-  static const std::array<const Workload*, 31> all{&gemm_all_scatter(),
+  static const std::array<const Workload*, 32> all{&gemm_all_scatter(),
                                                    &all_gather_gemm(),
                                                    &gemm_reduce_scatter(),
                                                    &gemm_all_reduce(),
@@ -75,6 +76,7 @@ std::span<const Workload* const> workloads() {
                                                    &expert_exchange(),
                                                    &flash_decode(),
                                                    &attention(),
+                                                   &attention_backward(),
                                                    &paged_attention(),
                                                    &ring_attention(),
                                                    &ulysses(),

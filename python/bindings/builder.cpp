@@ -95,6 +95,13 @@ class PythonBuilder {
   void expect_rms_norm(const Region& to, const Region& a, const Region& weights) {
     builder().expect_rms_norm(to, a, weights);
   }
+  void expect_row_dot(const Region& to, const Region& a, const Region& b) {
+    builder().expect_row_dot(to, a, b);
+  }
+  void expect_attention_backward(const Region& to, const Region& q, const Region& kv, const Region& d_out,
+                                 const Region& statistics, Integer limit, bool add) {
+    builder().expect_attention_backward(to, q, kv, d_out, statistics, number(limit, "limit"), add);
+  }
   void expect_attention(const Region& to, const Region& q, const Region& k, const Region& v, Integer limit,
                         Integer group) {
     builder().expect_attention(to, q, k, v, number(limit, "limit"), number(group, "group", 1));
@@ -123,6 +130,13 @@ class PythonBuilder {
     open().attend(known_buffer(q), rect_of(rect), known_buffer(k), known_buffer(v), number(column, "column"),
                   number(std::get<0>(keys), "keys"), number(std::get<1>(keys), "keys"),
                   {number(limit, "limit"), number(group, "group", 1)});
+  }
+  void attend_backward(Integer kv, const Sides& rect, Integer q, Integer d_out, Integer statistics,
+                       Integer d_q, Integer column, const Corner& queries, Integer limit) {
+    open().attend_backward(
+        {known_buffer(q), known_buffer(kv), known_buffer(d_out), known_buffer(statistics), known_buffer(d_q)},
+        rect_of(rect), number(column, "column"), number(std::get<0>(queries), "queries"),
+        number(std::get<1>(queries), "queries"), number(limit, "limit"));
   }
   using TileCall = void (ScheduleBuilder::*)(std::int16_t, Rect, int);
   template <TileCall call>
@@ -387,6 +401,9 @@ void add_data(PyBuilder& builder) {
       .def("expect_copy", &PythonBuilder::expect_copy, "to"_a, "a"_a, "add"_a = false)
       .def("expect_sum", &PythonBuilder::expect_sum, "to"_a, "a"_a, "add"_a = false, "Over the ranks of `a`")
       .def("expect_rms_norm", &PythonBuilder::expect_rms_norm, "to"_a, "a"_a, "weights"_a)
+      .def("expect_row_dot", &PythonBuilder::expect_row_dot, "to"_a, "a"_a, "b"_a)
+      .def("expect_attention_backward", &PythonBuilder::expect_attention_backward, "to"_a, "q"_a, "kv"_a,
+           "d_out"_a, "statistics"_a, "limit"_a = 0, "add"_a = false)
       .def("expect_attention", &PythonBuilder::expect_attention, "to"_a, "q"_a, "k"_a, "v"_a, "limit"_a = 0,
            "group"_a = 1);
 }
@@ -403,6 +420,9 @@ void add_operations(PyBuilder& builder) {
       .def("matmul", &B::matmul, "a"_a, "b"_a, "rect"_a, "k"_a, "owner"_a = py::none())
       .def("attend", &B::attend, "q"_a, "rect"_a, "k"_a, "v"_a, "column"_a, "keys"_a, "limit"_a = 0,
            "group"_a = 1)
+      .def("attend_backward", &B::attend_backward, "kv"_a, "rect"_a, "q"_a, "d_out"_a, "statistics"_a,
+           "d_q"_a, "column"_a, "queries"_a, "limit"_a = 0)
+      .def("row_dot", &B::move_tile<&S::row_dot>, "buffer"_a, "rect"_a, "rank"_a)
       .def("combine", &B::move_tile<&S::combine>, "buffer"_a, "rect"_a, "rank"_a)
       .def("load", &B::move_tile<&S::load>, "buffer"_a, "rect"_a, "rank"_a)
       .def("store", &B::move_tile<&S::store>, "buffer"_a, "rect"_a, "rank"_a)

@@ -84,6 +84,8 @@ class OpKind(IntEnum):
     claim = op_kinds.index("claim")
     sparse_product = op_kinds.index("sparse_product")
     rms_norm = op_kinds.index("rms_norm")
+    row_dot = op_kinds.index("row_dot")
+    attend_backward = op_kinds.index("attend_backward")
 
 
 class HostOpKind(IntEnum):

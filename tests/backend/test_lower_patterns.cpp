@@ -95,9 +95,19 @@ TEST(Lowering, AcceptsEveryPatternOfEveryWorkloadButTheLibrarys) {
         for (int r = 0; r < schedule.ranks; ++r) bases.push_back((static_cast<std::uint64_t>(r) + 1) << 40);
         // It normalises whole rows of C, which its tiles do not hold, in the kernel that multiplies.
         const bool rows_are_wider = workload->name == "gemm-all-reduce-norm" && pattern.name == "fused";
+        // No kernel of the executor computes gradients of attention.
+        const bool refused = rows_are_wider || workload->name == "attention-backward";
         for (int r = 0; r < schedule.ranks; ++r) {
-          if (rows_are_wider) {
-            EXPECT_THROW(lower(schedule, heap, device, r, bases), UserError);
+          if (refused) {
+            try {
+              lower(schedule, heap, device, r, bases);
+              ADD_FAILURE() << "not refused";
+            } catch (const UserError& error) {
+              EXPECT_NE(std::string(error.what())
+                            .find(rows_are_wider ? "rows" : "(row_dot): no kernel here runs it"),
+                        std::string::npos)
+                  << error.what();
+            }
           } else {
             EXPECT_NO_THROW(lower(schedule, heap, device, r, bases));
           }

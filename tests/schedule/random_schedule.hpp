@@ -52,6 +52,11 @@ inline void add_random_op(ScheduleBuilder& builder, int ranks, int buffers, int 
     case OpKind::attend:
       return builder.attend(buffer(), random_rect(), buffer(), buffer(), natural(), natural(), natural(),
                             {natural(), 1 + below(9)});
+    case OpKind::row_dot:
+      return builder.row_dot(buffer(), random_rect(), below(ranks));
+    case OpKind::attend_backward:
+      return builder.attend_backward({buffer(), buffer(), buffer(), buffer(), buffer()}, random_rect(),
+                                     natural(), natural(), natural(), natural());
     case OpKind::combine:
       return builder.combine(buffer(), random_rect(), below(ranks));
     case OpKind::rms_norm:
@@ -101,6 +106,12 @@ inline void add_random_reference(ScheduleBuilder& builder, int ranks, int buffer
         break;
       case ReferenceKind::attention:
         builder.expect_attention(region(), region(), region(), region(), natural(), 1 + below(9));
+        break;
+      case ReferenceKind::row_dot:
+        builder.expect_row_dot(region(), region(), region());
+        break;
+      case ReferenceKind::attention_backward:
+        builder.expect_attention_backward(region(), region(), region(), region(), region(), natural(), add);
         break;
       case ReferenceKind::rms_norm:
         builder.expect_rms_norm(region(), region(), region());

@@ -10,9 +10,9 @@
 
 #include "model/core/error.hpp"
 #include "model/machine/machine.hpp"
+#include "model/parts/attention_mapping.hpp"
 #include "model/schedule/check.hpp"
 #include "model/select/bounds.hpp"
-#include "model/workloads/attention_forward/mapping.hpp"
 #include "model/workloads/attention_forward/workload.hpp"
 #include "sim/functional.hpp"
 #include "sim/simulate.hpp"

@@ -37,15 +37,15 @@ Problem question(const Workload& workload, DType dtype, int gpus) {
   return problem;
 }
 
-struct Form {
+struct SwitchForm {
   std::string_view knob;
   std::int64_t value;
 };
 
-constexpr std::array<Form, 2> kForms{{{"transport", 2}, {"through", 1}}};
+constexpr std::array<SwitchForm, 2> kSwitchForms{{{"transport", 2}, {"through", 1}}};
 
 // The value of the knob, where this pattern of the workload has it.
-bool has_form(const Workload& workload, const Pattern& pattern, const Form& form) {
+bool has_form(const Workload& workload, const Pattern& pattern, const SwitchForm& form) {
   const Spec* spec = find_spec(workload.knobs, form.knob);
   return spec != nullptr && pattern.uses(form.knob) &&
          static_cast<std::int64_t>(spec->names.size()) > form.value && spec->names.back() == "multimem";
@@ -56,7 +56,7 @@ TEST(MultimemPatterns, AreRightOnOneToEightRanksWithAllTypesThreeTimesInARow) {
   int forms = 0;
   for (const Workload* workload : workloads()) {
     for (const Pattern& pattern : workload->patterns) {
-      for (const Form& form : kForms) {
+      for (const SwitchForm& form : kSwitchForms) {
         if (!has_form(*workload, pattern, form)) continue;
         ++forms;
         for (const int gpus : {1, 2, 3, 5, 8}) {
@@ -92,7 +92,7 @@ TEST(MultimemPatterns, AreRefusedAndNotSearchedWithoutASwitchThatMulticasts) {
   const Machine machine = find_machine("mi300x-8");
   for (const Workload* workload : workloads()) {
     for (const Pattern& pattern : workload->patterns) {
-      for (const Form& form : kForms) {
+      for (const SwitchForm& form : kSwitchForms) {
         if (!has_form(*workload, pattern, form)) continue;
         const Problem asked = question(*workload, DType::bf16, 4);
         Values knobs(workload->knobs);

@@ -17,7 +17,7 @@ namespace {
 
 // For operations of one publication group: the write must stay before the signal.
 bool publishes(const Op& signal, const Op& write) {
-  return signal.kind == OpKind::signal && !is_relaxed(signal) && is_asynchronous(write.kind);
+  return signal.kind == OpKind::signal && !is_relaxed(signal) && writes_memory(write.kind);
 }
 
 }  // namespace

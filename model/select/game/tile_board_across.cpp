@@ -82,7 +82,7 @@ bool TileBoard::may_leave(const Program& program, const Unit& unit) const {
   for (std::uint32_t i = unit.begin; i < unit.end; ++i) {
     const Op& op = schedule_.ops[i];
     if (op.kind == OpKind::barrier) return false;
-    if (op.kind != OpKind::signal && !is_asynchronous(op.kind)) continue;
+    if (op.kind != OpKind::signal && !writes_memory(op.kind)) continue;
     const std::uint32_t group = groups_[start_of_[i]];
     if (published_[group] == 0) {
       if (op.kind == OpKind::signal) return false;  // it publishes earlier operations

@@ -9,23 +9,11 @@
 // simulated in about a second.
 #pragma once
 
-#include "model/core/dtype.hpp"
+#include "model/parts/attention_mapping.hpp"
+#include "model/parts/attention_problem.hpp"
 #include "model/schedule/builder.hpp"
-#include "model/workload/workload.hpp"
-#include "model/workloads/attention_forward/mapping.hpp"
 
 namespace tritax {
-
-struct AttentionProblem {
-  std::int64_t batch = 1;
-  std::int64_t heads = 1;
-  std::int64_t kv_heads = 1;
-  std::int64_t context = 1;  // number of queries, and of keys
-  std::int64_t depth = 1;    // columns per head
-  bool causal = false;
-  DType dtype = DType::fp16;
-};
-AttentionProblem attention_problem_of(const Problem& problem);
 
 struct AttentionKnobs {
   MatmulTile tile;  // m queries, n keys, k columns

@@ -40,19 +40,11 @@ Buffers add_buffers(ScheduleBuilder& builder, const AttentionProblem& problem, c
   return buffers;
 }
 
-Rect head_rect(const AttentionProblem& problem, std::int64_t batch, std::int64_t head, std::int64_t row,
-               std::int64_t rows) {
-  return {static_cast<std::int32_t>(batch * problem.context + row),
-          static_cast<std::int32_t>(head * problem.depth), static_cast<std::int32_t>(rows),
-          static_cast<std::int32_t>(problem.depth)};
-}
-
 void expect_results(ScheduleBuilder& builder, const AttentionProblem& problem, const Buffers& buffers) {
-  const std::int64_t group = problem.heads / problem.kv_heads;
   for (std::int64_t z = 0; z < problem.batch; ++z) {
     for (std::int64_t head = 0; head < problem.heads; ++head) {
-      const Rect rows = head_rect(problem, z, head, 0, problem.context);
-      const Rect keys = head_rect(problem, z, head / group, 0, problem.context);
+      const Rect rows = head_rect(problem, z, head, 0, problem.context, problem.depth);
+      const Rect keys = head_rect(problem, z, head / problem.group(), 0, problem.context, problem.depth);
       builder.expect_attention({buffers.o, 0, rows}, {buffers.q, 0, rows}, {buffers.k, 0, keys},
                                {buffers.v, 0, keys}, problem.causal ? 1 : 0);
     }
@@ -65,8 +57,8 @@ void add_tile(ScheduleBuilder& builder, const AttentionProblem& problem, const B
   const std::int64_t rows = std::min(tile_rows, problem.context - row);
   const std::int64_t keys = problem.causal ? row + rows : problem.context;
   const std::int64_t first = tile.batch * problem.context;  // row of K
-  const Rect rect = head_rect(problem, tile.batch, tile.head, row, rows);
-  const std::int64_t column = tile.head / (problem.heads / problem.kv_heads) * problem.depth;
+  const Rect rect = head_rect(problem, tile.batch, tile.head, row, rows, problem.depth);
+  const std::int64_t column = tile.head / problem.group() * problem.depth;
   ScheduleBuilder::Mask mask;
   if (problem.causal) mask.limit = static_cast<std::int32_t>(first + row + 1);
   for (std::int64_t key = 0; key < keys; key += keys_of_op) {

@@ -9,34 +9,16 @@
 
 #include "model/core/error.hpp"
 #include "model/parts/attend_tiles.hpp"
-#include "model/parts/fields.hpp"
 #include "model/parts/kernels.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/launching.hpp"
-#include "model/workload/library_call.hpp"
 #include "model/workloads/attention_forward/problem.hpp"
 
 namespace tritax {
 
 namespace {
 
-constexpr std::int64_t kMaxBatch = 4096;
-constexpr std::int64_t kMaxProblems = 65536;              // batch × heads; each is a separate reference
-constexpr std::int64_t kMaxRows = std::int64_t{1} << 29;  // rows of a buffer, with room for a tile
-
-const std::array<Spec, 7> kFields{{
-    {.name = "context",
-     .help = "queries, and keys, of a batch",
-     .high = kMaxSize,
-     .required = true,
-     .varies_by_doubling = true},
-    {.name = "batch", .help = "sequences of that length", .high = kMaxBatch, .usual = {1}},
-    q_heads_field(32),
-    kv_heads_field(),
-    head_dim_field(),
-    causal_field(),
-    dtype_field(DType::fp16, "element type of Q, K, V and O"),
-}};
+constexpr std::int64_t kMaxProblems = 65536;  // batch × heads; each is a separate reference
 
 const std::array<Spec, 9> kKnobs{{
     attend_knob("tile"),
@@ -112,29 +94,12 @@ Schedule build_library(const Problem& problem, const Machine& machine, const Val
   return attention_schedule("library", Mapping::naive_head_first, attention, knobs, machine);
 }
 
-void complete(Problem& problem, const FieldPlace& place) {
-  complete_kv_heads(problem, place);
-  const std::int64_t heads = problem["q_heads"];
-  if (problem["batch"] * heads > kMaxProblems) {
-    throw UserError(fmt::format("{}: batch = {} times q_heads = {} are more than {} heads in all",
-                                place("batch"), problem["batch"], heads, kMaxProblems));
-  }
-  if (problem["batch"] * problem["context"] > kMaxRows) {
-    throw UserError(fmt::format("{}: batch = {} times context = {} are more than {} rows", place("context"),
-                                problem["batch"], problem["context"], kMaxRows));
-  }
-}
+void complete(Problem& problem, const FieldPlace& place) { complete_attention(problem, place, kMaxProblems); }
 
 Work work(const Problem& problem) {
   const AttentionProblem attention = attention_problem_of(problem);
   return {.flops = attention_flops(attention.batch * attention.heads, attention.depth, attention.context,
                                    attention.causal)};
-}
-
-std::string size_text(const Problem& problem) {
-  return fmt::format("{}x{}/{} heads of {} {}, {} tokens{}", problem["batch"], problem["q_heads"],
-                     problem["kv_heads"], problem["head_dim"], name_of(static_cast<DType>(problem["dtype"])),
-                     problem["context"], problem["causal"] != 0 ? ", causal" : "");
 }
 
 Values default_knobs(const Problem& problem, const Machine& machine) {
@@ -156,18 +121,8 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return space;
 }
 
-// Reads rows of backend_hip/baselines/attention.py with replayed graphs.
 std::optional<LibraryCall> library_call(const CsvRow& line) {
-  if (!is_of_program(line, attention(), true)) return std::nullopt;
-  if (kProgramForms[line.choice("form", kProgramForms)] != "library") return std::nullopt;
-  if (kProgramLaunches[line.choice("launch", kProgramLaunches)] != "graph") return std::nullopt;
-  LibraryCall call;
-  call.form = LibraryForm::kernel;
-  call.problem = problem_of_row(line, attention());
-  call.pattern = "library";
-  call.knobs = Values(kKnobs);
-  call.time_column = "device_us";
-  return call;
+  return library_call_of_attention(line, attention());
 }
 
 double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& machine,
@@ -178,16 +133,6 @@ double bound_ns(const Pattern& pattern, const Problem& problem, const Machine& m
 }
 
 }  // namespace
-
-AttentionProblem attention_problem_of(const Problem& problem) {
-  return {problem["batch"],
-          problem["q_heads"],
-          problem["kv_heads"],
-          problem["context"],
-          problem["head_dim"],
-          problem["causal"] != 0,
-          static_cast<DType>(problem["dtype"])};
-}
 
 AttentionKnobs attention_knobs_of(const AttentionProblem& problem, const Values& values) {
   AttentionKnobs knobs;
@@ -203,13 +148,13 @@ const Workload& attention() {
       .name = "attention",
       .title = "Attention",
       .summary = "softmax(Q·Kᵀ/√d)·V of all heads and batches on one GPU, forward",
-      .fields = kFields,
+      .fields = attention_fields(),
       .knobs = kKnobs,
       .patterns = kPatterns,
       .baseline = "library",
       .complete = complete,
       .work = work,
-      .size_text = size_text,
+      .size_text = attention_text,
       .default_knobs = default_knobs,
       .space = space,
       .bound_ns = bound_ns,

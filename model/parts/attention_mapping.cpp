@@ -1,4 +1,4 @@
-#include "model/workloads/attention_forward/mapping.hpp"
+#include "model/parts/attention_mapping.hpp"
 
 #include <fmt/format.h>
 
