@@ -14,7 +14,7 @@ inline constexpr std::string_view kProcessPerGpu = "per-gpu";
 inline constexpr std::string_view kOneProcess = "one";
 
 // The keys of every OpField.
-inline constexpr std::array<std::string_view, 25> kOpFieldKeys{"a b",
+inline constexpr std::array<std::string_view, 24> kOpFieldKeys{"a b",
                                                                "queries keys values column",
                                                                "limit group",
                                                                "queries keys_values result_gradients "

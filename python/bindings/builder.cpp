@@ -308,7 +308,7 @@ struct KernelOption {
   void (*set)(Kernel& kernel, const OptionValue& given);
 };
 
-constexpr std::array<KernelOption, 15> kKernelOptions{{
+constexpr std::array<KernelOption, 16> kKernelOptions{{
     {"threads", [](Kernel& k, const OptionValue& v) { k.resources.threads = v.integer(1); }},
     {"registers_per_thread",
      [](Kernel& k, const OptionValue& v) { k.resources.registers_per_thread = v.integer(); }},
