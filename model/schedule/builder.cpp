@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/core/error.hpp"
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax {
 
