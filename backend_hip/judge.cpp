@@ -1,8 +1,12 @@
 #include "backend_hip/judge.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <set>
+
+#include "model/schedule/op_traits.hpp"
 
 namespace tritax::gpu {
 
@@ -54,7 +58,57 @@ double largest_error_of(const Comparison& sums) {
   return largest;
 }
 
+// What a kernel, or a copy by an engine, reads and writes.
+struct Step {
+  std::set<std::int16_t> reads, writes;
+
+  void add(const Op& op) {
+    for_each_read(op, 0, [&](const Region& region) { reads.insert(region.buffer); });
+    for_each_write(op, [&](const Region& region, bool) { writes.insert(region.buffer); });
+  }
+};
+
+std::vector<Step> steps_of(const Schedule& schedule) {
+  std::vector<Step> steps;
+  for (const Kernel& kernel : schedule.kernels) {
+    Step& step = steps.emplace_back();
+    for (const auto& programs : {&kernel.workgroups, &kernel.items}) {
+      for (const Workgroup& program : *programs) {
+        for (const Op& op : ops_of(schedule, program)) step.add(op);
+      }
+    }
+  }
+  for (const Op& transfer : schedule.transfers) steps.emplace_back().add(transfer);
+  return steps;
+}
+
 }  // namespace
+
+DType coarsest_dtype_on_the_way(const Schedule& schedule, std::int16_t buffer) {
+  const std::vector<Step> steps = steps_of(schedule);
+  const auto is_written = [&](std::int16_t one) {
+    return std::any_of(steps.begin(), steps.end(),
+                       [&](const Step& step) { return step.writes.contains(one); });
+  };
+  const auto dtype_of = [&](std::int16_t one) {
+    return schedule.buffers[static_cast<std::size_t>(one)].dtype;
+  };
+  DType coarsest = dtype_of(buffer);
+  std::set<std::int16_t> seen{buffer};
+  std::vector<std::int16_t> rest{buffer};
+  while (!rest.empty()) {
+    const std::int16_t to = rest.back();
+    rest.pop_back();
+    if (relative_tolerance(dtype_of(to)) > relative_tolerance(coarsest)) coarsest = dtype_of(to);
+    for (const Step& step : steps) {
+      if (!step.writes.contains(to)) continue;
+      for (const std::int16_t from : step.reads) {
+        if (is_written(from) && seen.insert(from).second) rest.push_back(from);
+      }
+    }
+  }
+  return coarsest;
+}
 
 double relative_error_of(const Comparison& sums) {
   if (sums.unordered > 0) return std::numeric_limits<double>::infinity();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "model/core/dtype.hpp"
+#include "model/schedule/schedule.hpp"
 
 namespace tritax::gpu {
 
@@ -18,9 +19,14 @@ struct Comparison {
   unsigned long long unordered = 0;  // elements that are NaN or infinite
 };
 
+// The dtype with the fewest digits that the values of a buffer were rounded to: its own, or that of a buffer
+// that the schedule writes and reads again on the way to it. A norm in fp32 of a sum that was stored in bf16
+// has the digits of bf16.
+DType coarsest_dtype_on_the_way(const Schedule& schedule, std::int16_t buffer);
+
 // Comparison of all expected elements of one buffer on one rank.
 struct BufferComparison {
-  DType dtype = DType::bf16;
+  DType dtype = DType::bf16;  // coarsest_dtype_on_the_way()
   double elements = 0;
   Comparison sums;
 };

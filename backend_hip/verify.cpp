@@ -227,7 +227,7 @@ std::vector<BufferComparison> ReferenceOnGpus::compare(int rank, const HeapLayou
                    values_[part.op].as<double>() + place_in(to.rect, part.rect), to.rect.cols,
                    sums.as<Comparison>() + buffer, nullptr);
     BufferComparison& one = of_buffer[to.buffer];
-    one.dtype = schedule_.buffers[buffer].dtype;
+    if (one.elements == 0) one.dtype = coarsest_dtype_on_the_way(schedule_, to.buffer);
     one.elements += static_cast<double>(part.rect.rows) * part.rect.cols;
   }
   for (const ExpectedPart& part : parts) {

@@ -10,6 +10,7 @@
 
 #include "backend_hip/judge.hpp"
 #include "backend_hip/report.hpp"
+#include "model/schedule/builder.hpp"
 
 namespace tritax::gpu {
 namespace {
@@ -67,6 +68,27 @@ TEST(Judge, TakesZerosWhereZerosAreExpectedAndNothingElse) {
   EXPECT_TRUE(judge({{zeros}}).passed);
   zeros.sums.error_squared = 1e-12;
   EXPECT_FALSE(judge({{zeros}}).passed);
+}
+
+// In turn: a sum stored in bf16, which a second kernel copies to fp32; and beside it a sum that goes to fp32
+// at once, in a kernel that stores another buffer in bf16.
+TEST(Judge, KnowsThroughWhichDtypesAValueHasPassed) {
+  ScheduleBuilder builder("rounded", 1);
+  const auto add = [&](const char* name, DType dtype) { return builder.buffer({name, dtype, 8, 8, 8, 8}); };
+  const std::int16_t x = add("x", DType::bf16), sum = add("sum", DType::bf16);
+  const std::int16_t wide = add("wide", DType::fp32), direct = add("direct", DType::fp32);
+  builder.input(builder.whole(x));
+  const auto kernel = [&](std::int16_t from, std::initializer_list<std::int16_t> to) {
+    builder.workgroup(builder.kernel({}));
+    builder.load(from, {0, 0, 8, 8}, 0);
+    for (const std::int16_t buffer : to) builder.store(buffer, {0, 0, 8, 8}, 0);
+  };
+  kernel(x, {sum, direct});
+  kernel(sum, {wide});
+  const Schedule schedule = builder.finish();
+  EXPECT_EQ(coarsest_dtype_on_the_way(schedule, sum), DType::bf16);
+  EXPECT_EQ(coarsest_dtype_on_the_way(schedule, wide), DType::bf16);
+  EXPECT_EQ(coarsest_dtype_on_the_way(schedule, direct), DType::fp32);
 }
 
 TEST(Judge, KeepsAnErrorThatIsNoNumber) {
