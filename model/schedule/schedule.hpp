@@ -274,8 +274,8 @@ struct Kernel {
   // from the protocol that the library chooses.
   double payload_share = 1;
   double start_ns = 0;  // time before the first operation, if given
-  // Vector work of the kernel besides its moves: cycles of one compute unit per byte that it stores to the own
-  // memory. The unit's workgroups share them, and other workgroups' moves hide them.
+  // Vector work of the kernel besides its moves: cycles of one compute unit per byte that it stores to the
+  // own memory. The unit's workgroups share them, and other workgroups' moves hide them.
   double clk_per_stored_byte = 0;
   bool registers_filled = false;      // stores may write unspecified values of an unfilled accumulator
   std::vector<Workgroup> workgroups;  // in dispatch order

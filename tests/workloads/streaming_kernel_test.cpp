@@ -122,7 +122,8 @@ TEST(StreamingKernel, RefusesWhatCannotBe) {
   };
   EXPECT_EQ(refused(1, {{"dropout", 1}}).substr(0, 40), "test: rotary has no dropout and no norm;");
   EXPECT_EQ(refused(1, {{"norm_dtype", 1}}).substr(0, 40), "test: rotary has no dropout and no norm;");
-  EXPECT_EQ(refused(kAddNorm, {{"training", 1}}).substr(0, 44), "test: there is no mask to keep without dropo");
+  EXPECT_EQ(refused(kAddNorm, {{"training", 1}}).substr(0, 44),
+            "test: there is no mask to keep without dropo");
 }
 
 }  // namespace
