@@ -22,6 +22,12 @@ double ops_per_score(const KernelCosts& costs) {
   return costs.compiled_attention ? kOpsPerScore + kMaskOps : kOpsPerScore;
 }
 
+// Of a block of heads of d columns; see the header.
+double chain_ns(const Gpu& gpu, double d) {
+  constexpr double kConstantShare = 0.3, kColumns = 128;
+  return gpu.attend_chain_ns * (kConstantShare + (1 - kConstantShare) * d / kColumns);
+}
+
 // Asynchronous matrix instructions need a whole group of rows.
 bool in_turn(const Gpu& gpu, const KernelCosts& costs, const MatmulTile& tile) {
   return works_in_turn(costs) || (costs.compiled_attention && gpu.async_tile_copy && tile.m < kWgmmaRows);
@@ -159,7 +165,7 @@ AttendCost attend_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, co
   AttendCost result = cost_of_blocks(gpu, costs, dtype, tile, resources, blocks);
   result.cost.flops = 4.0 * work.rows * work.keys * d;
   if (costs.compiled_attention) {
-    for (double& wait_ns : result.wait_ns) wait_ns += result.steps * gpu.attend_chain_ns;
+    for (double& wait_ns : result.wait_ns) wait_ns += result.steps * chain_ns(gpu, d);
   }
   return result;
 }

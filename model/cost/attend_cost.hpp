@@ -64,10 +64,17 @@
 // Kernels that a compiler makes from tiles (KernelCosts::compiled_attention, Triton) use synchronous matrix
 // instructions below 64 rows of queries: then this law holds for them too, with the keys of their tile. From
 // 64 rows on they use wgmma, but one group of waves multiplies and weighs in turn: t_matrix + t_exp +
-// t_vector. They mask every block: six more instructions per score (arXiv:2511.11581, listings). In either
-// case a block is also a chain of dependent instructions: products along a head, maximum and sum across waves
-// through LDS, weights from registers to operands, products along the keys. The chain takes
-// Gpu::attend_chain_ns besides, whatever the size of the block; other workgroups of the unit fill it.
+// t_vector. They mask every block: six more instructions per score (arXiv:2511.11581, listings).
+//
+// In either case a block is also a chain of dependent instructions: products along a head, maximum and sum
+// across waves through LDS, weights from registers to operands, products along the keys. Besides the work
+// above it takes, for any number of keys,
+//
+//   t_chain = attend_chain_time · (0.3 + 0.7·d/128)
+//
+// and other workgroups of the unit fill it. Both numbers are the part of a step that does not grow with its
+// keys, 1.0 us at 128 columns and 0.65 us at 64 (H200, scenarios/measured/h200-1-attend-steps.csv, four
+// waves).
 //
 // Masked keys cost as much as other keys: patterns leave out whole blocks of masked keys.
 #pragma once

@@ -124,7 +124,7 @@ struct Gpu {
   double atomic_gb_per_s = 0;          // additions into own memory, of all CUs together; 0: as memory
   double cu_remote_atomic_gb_per_s = 0;
 
-  double attend_chain_ns = 0;  // dependent instructions of one block of attention; model/cost/attend_cost.hpp
+  double attend_chain_ns = 0;  // one block of attention, 128 columns; model/cost/attend_cost.hpp
 
   // Flags.
   double flag_same_die_ns = 0;         // gpu scope: release on one CU to acquire on another of the same die

@@ -235,7 +235,7 @@ constexpr std::array kSpecs{
     ParameterSpec{
         "gpu", "attend_chain_time", &Gpu::attend_chain_ns, D::time, kTime,
         "dependent instructions of one block of attention in a compiled kernel, from scores to results, "
-        "whatever the size of the block; 0: not known, no cost",
+        "for heads of 128 columns; 0: not known, no cost",
         Presence::optional},
     ParameterSpec{"gpu", "poll_load_time", &Gpu::poll_load_ns, D::time, kPositiveTime,
                   "one poll of a flag by volatile load"},

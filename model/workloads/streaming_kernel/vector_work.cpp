@@ -13,9 +13,9 @@ constexpr double kTurnInstructions = 6;    // of rotary: two products, a sum, co
 constexpr double kRoundedInstructions = 9 * 2.5 + 10;
 constexpr double kDropInstructions = 4;  // a number from its bits, comparison, selection, scale
 
-// Plain lanes per element of x, in the order of FrameworkStep: time per element on one H200, times 132
-// compute units, 1.98 GHz and 128 lanes.
-constexpr std::array<double, 7> kFrameworkLanes{55, 97, 55, 79, 41, 100, 92};
+// Plain lanes per element of x, in the order of FrameworkStep: time per element x 132 compute units x 1.98
+// GHz x 128 lanes.
+constexpr std::array<double, 7> kFrameworkLanes{55, 95, 57, 79, 40, 99, 90};
 
 bool is_nvidia(const Gpu& gpu) { return gpu.lanes_per_wave == 32; }
 double plain_lanes(const Gpu& gpu) { return is_nvidia(gpu) ? 128 : 16.0 * gpu.simds_per_cu; }

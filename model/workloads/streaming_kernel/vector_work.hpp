@@ -1,12 +1,16 @@
 // Vector work of memory-bound kernels: cycles of one compute unit per element of x, besides its moves.
 //
-// A compute unit retires so many lanes of a kind of instruction per cycle:
+// Lanes that a compute unit retires per cycle:
 //
-//                          NVIDIA    AMD    source
-//   plain (fp32)              128     64    CUDA C++ Programming Guide, throughput of arithmetic
-//   instructions, logic, integer add         64     64    compute capability 9.0; AMD CDNA3 ISA guide, §4:
-//   four SIMDs of 16 32-bit product, low        64     16    lanes; V_MUL_LO_U32 and V_MUL_HI_U32 take four
-//   times as long as an 32-bit product, high       64     16    addition (LLVM, SISchedule.td, WriteIntMul)
+//                              NVIDIA  AMD
+//   plain fp32                    128   64
+//   logic, integer addition        64   64
+//   low half of a product          64   16
+//   high half of a product         64   16
+//
+// NVIDIA: CUDA C++ Programming Guide, throughput of arithmetic instructions, compute capability 9.0. AMD:
+// four SIMDs of 16 lanes (CDNA3 ISA guide, §4); a product of 32 bits takes four times as long as an addition
+// (LLVM, SISchedule.td, WriteIntMul).
 //
 // Dropout draws from Philox4x32-10 (Salmon et al., SC 2011), in PyTorch, cuRAND, rocRAND and Triton: ten
 // rounds with two 32×32 -> 64 bit products and two exclusive ors of three words each, for four numbers.
@@ -16,15 +20,15 @@
 //
 // Of an element, a fused kernel in fp32 converts two operands, scales, selects, adds, takes two sums for mean
 // and variance, normalises with two instructions and packs: 14 plain ones. Rounded arithmetic unpacks,
-// computes and packs at every one of nine steps, 2.5 instructions an element for pairs, and divides by the
+// computes and packs at every one of nine steps, 2.5 instructions per element for pairs, and divides by the
 // root, 10.
 //
 // Blocks of Triton are powers of two, and masked lanes work like others: 5120 columns cost as 8192.
 //
-// A framework's own kernels were measured instead: PyTorch 2.11 on one H200 (driver 580.159, profiler, 2²⁵ to
-// 2²⁸ elements, scenarios/measured/streaming.toml), per element of x. Their time over the time of their bytes
-// is instructions of index arithmetic, dynamic types and narrow loads; the same number of plain lanes is
-// charged on every GPU. This is a calibration.
+// PyTorch's own kernels are calibrated: time per element of x on one H200, of 131072 x 2048 elements
+// in scenarios/measured/h200-1-streaming-steps.csv. Where a kernel takes longer than its bytes do, index
+// arithmetic, dynamic types and narrow loads take the time; the same number of plain lanes is charged on
+// every GPU.
 #pragma once
 
 #include <array>

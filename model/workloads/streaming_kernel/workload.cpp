@@ -3,42 +3,29 @@
 //   add-norm  z = dropout(x) + residual, y = norm(z)    reads x and residual, writes z and y
 //   rotary    y = x turned by a table                   reads x and, for every head, the table; writes y
 //
-// Every operation here reads and writes the same data as the kernel, tile by tile. In place of the kernel's
-// arithmetic on a row it adds or copies, so that the result can be checked: z = y = x + residual; y = x +
-// table, for each head. The arithmetic costs time (vector_work.hpp); its results stand in.
-//
 //   separate    one kernel per step, as PyTorch runs it eagerly: intermediates are written and read again
-//               add-norm: t = x, mask | z = t + residual | w = z | y = w     the first with dropout, the
-//               third with a norm in fp32 rotary: h = half of x | t = x, h | a = x + table | b = t + table |
-//               y = a + b
 //   fused       one kernel: one workgroup per strip of rows
 //   persistent  the same with as many workgroups as are resident together
 //
-// A training step writes the mask of dropout too, a byte per element, in one kernel or in the first of
-// several.
-//
-// Workgroup w runs on die w mod X. Kernels behind the first give the tile of workgroup w + s to workgroup w,
-// with s = `shift` times the number of earlier kernels. With s = 0, or a multiple of X, a strip is read on
-// the die that wrote it, and may still be in that die's L2. Otherwise another die reads it from the
-// last-level cache.
+// streaming.hpp has the steps. Workgroup w runs on die w mod X. Kernels behind the first give the tile of
+// workgroup w + s to workgroup w, with s = `shift` times the number of earlier kernels. With s = 0, or a
+// multiple of X, a strip is read on the die that wrote it, and may still be in that die's L2. Otherwise
+// another die reads it from the last-level cache.
 #include "model/workloads/streaming_kernel/workload.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cmath>
 
 #include "model/core/error.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_knobs.hpp"
 #include "model/parts/kernels.hpp"
-#include "model/schedule/builder.hpp"
 #include "model/workload/kernel_class.hpp"
 #include "model/workload/library_call.hpp"
-#include "model/workloads/streaming_kernel/vector_work.hpp"
+#include "model/workloads/streaming_kernel/streaming.hpp"
 
 namespace tritax {
 
@@ -47,8 +34,6 @@ namespace {
 constexpr std::array<std::string_view, 2> kStreamingOperationNames{"add-norm", "rotary"};
 enum class HeadPlaces : std::uint8_t { together, apart };
 constexpr std::array<std::string_view, 2> kHeadPlaceNames{"together", "apart"};
-constexpr std::int32_t kHeadColumns = 128;
-constexpr std::int32_t kOtherRegisters = 32;  // addresses and sums, per thread
 constexpr std::int32_t kMostRowsApart = 65536;
 constexpr std::int64_t kMostStrip = 1024;
 
@@ -114,28 +99,6 @@ const std::array<Spec, 8> kKnobs{{
     kernels_knob(),
 }};
 
-struct Streaming {
-  StreamingOperation operation = StreamingOperation::add_norm;
-  std::int32_t rows = 1, cols = 1;
-  DType dtype = DType::bf16;
-  std::int32_t strip = 4, shift = 0;
-  bool apart = false;
-  bool graph = false;
-  bool compiled = false;  // by Triton
-  bool dropout = false, wide_norm = false, keeps_mask = false;
-  RandomNumbers random = RandomNumbers::four;
-  RowArithmetic arithmetic = RowArithmetic::fp32;
-
-  bool rotates() const { return operation == StreamingOperation::rotary; }
-  std::int32_t strips() const { return ceil_div(rows, strip); }
-  std::int32_t width() const { return rotates() ? std::min(cols, kHeadColumns) : cols; }
-  std::int32_t pieces() const { return ceil_div(cols, width()); }  // per row
-  bool splits_row() const { return rotates() && apart; }
-  std::int32_t tiles() const { return strips() * (splits_row() ? pieces() : 1); }
-  std::int32_t pieces_of_tile() const { return splits_row() ? 1 : pieces(); }
-  DType norm_dtype() const { return wide_norm ? DType::fp32 : dtype; }
-};
-
 Streaming streaming_of(const Problem& problem, const Values& values) {
   const auto small = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
   return {static_cast<StreamingOperation>(problem["operation"]),
@@ -154,212 +117,13 @@ Streaming streaming_of(const Problem& problem, const Values& values) {
           static_cast<RowArithmetic>(values["arithmetic"])};
 }
 
-// Registers for the rows of a piece, in fp32.
-Resources streaming_resources(const Streaming& streaming, const Gpu& gpu) {
-  Resources resources = copy_resources();
-  const double elements = static_cast<double>(streaming.strip) * streaming.width();
-  const double registers = std::ceil(elements / resources.threads) + kOtherRegisters;
-  const double most =
-      std::min<double>(gpu.registers_per_thread_max, gpu.registers_per_cu / resources.threads);
-  if (registers > most) {
-    throw UserError(
-        fmt::format("strip: {} rows of {} columns need {:.0f} registers per thread; {} has {:.0f}: use "
-                    "fewer rows",
-                    streaming.strip, streaming.width(), registers, gpu.name, most));
-  }
-  resources.registers_per_thread = static_cast<std::int32_t>(registers);
-  return resources;
-}
-
-class StreamingDraft {
- public:
-  StreamingDraft(std::string_view name, const Streaming& streaming, const Machine& machine)
-      : streaming_(streaming),
-        gpu_(machine.gpu),
-        builder_(std::string(name), 1),
-        resources_(streaming_resources(streaming, machine.gpu)),
-        resident_(
-            static_cast<std::int32_t>(machine.gpu.cu_count() * residents_at_most(machine.gpu, resources_))) {
-    const double operations = 16.0 * streaming.strips() * streaming.pieces();
-    if (operations > kMaxOperations) {
-      throw UserError(fmt::format("strip: {} strips of {} pieces are too many to schedule; use higher ones",
-                                  streaming.strips(), streaming.pieces()));
-    }
-    const double bytes = 7.0 * streaming.rows * streaming.cols * bytes_of(streaming.norm_dtype());
-    check_memory("this operation", bytes, machine.gpu);
-    x_ = add("x");
-    other_ = streaming.rotates() ? add("table", streaming.dtype, streaming.width()) : add("residual");
-    if (!streaming.rotates()) z_ = add("z");
-    y_ = add("y", streaming.rotates() ? streaming.dtype : streaming.norm_dtype());
-    if (streaming.keeps_mask) mask_ = add("mask", DType::fp8);
-    builder_.input(builder_.whole(x_));
-    builder_.input(builder_.whole(other_));
-    builder_.result(y_);
-  }
-
-  Schedule separate() {
-    streaming_.rotates() ? separate_rotary() : separate_norm();
-    return finish();
-  }
-
-  Schedule fused(bool persistent) {
-    workgroups_ = persistent ? std::min(streaming_.tiles(), resident_) : streaming_.tiles();
-    expect_results(1);
-    const double clk =
-        padding() *
-        fused_clk(gpu_, streaming_.rotates() ? StreamingOperation::rotary : StreamingOperation::add_norm,
-                  {streaming_.dropout, streaming_.random, streaming_.arithmetic});
-    add_kernel("fused", clk, {y_, z_, mask_}, [&](Rect rect) {
-      if (streaming_.rotates()) return move(rect, x_, other_, {y_});
-      move(rect, x_, other_, {z_, y_});
-      if (mask_ >= 0) builder_.store(mask_, rect, 0);
-    });
-    return finish();
-  }
-
- private:
-  // Triton's blocks are powers of two: masked lanes compute too.
-  double padding() const {
-    if (!streaming_.compiled) return 1;
-    return static_cast<double>(std::bit_ceil(static_cast<std::uint32_t>(streaming_.cols))) / streaming_.cols;
-  }
-
-  void separate_norm() {
-    std::int16_t summand = x_;
-    if (streaming_.dropout) {
-      summand = add("t");
-      add_kernel("dropout", framework_clk(gpu_, FrameworkStep::dropout), {summand, mask_}, [&](Rect rect) {
-        move(rect, x_, -1, {summand});
-        if (mask_ >= 0) builder_.store(mask_, rect, 0);
-      });
-    }
-    add_kernel("add", 0, {z_}, [&](Rect rect) { move(rect, summand, other_, {z_}); });
-    std::int16_t normed = z_;
-    if (streaming_.wide_norm) {
-      normed = add("w", DType::fp32);
-      add_kernel("cast", framework_clk(gpu_, FrameworkStep::cast), {normed},
-                 [&](Rect rect) { move(rect, z_, -1, {normed}); });
-    }
-    const FrameworkStep norm =
-        streaming_.norm_dtype() == DType::fp32 ? FrameworkStep::norm_fp32 : FrameworkStep::norm;
-    add_kernel("norm", framework_clk(gpu_, norm), {y_}, [&](Rect rect) { move(rect, normed, -1, {y_}); });
-    expect_results(1);
-  }
-
-  void separate_rotary() {
-    const std::int16_t half = add("half"), turned = add("turned"), a = add("a"), b = add("b");
-    const auto first_half = [](Rect rect) {
-      rect.cols = std::max(1, rect.cols / 2);
-      return rect;
-    };
-    add_kernel("negate", framework_clk(gpu_, FrameworkStep::strided), {half},
-               [&](Rect rect) { move(first_half(rect), x_, -1, {half}); });
-    add_kernel("concatenate", framework_clk(gpu_, FrameworkStep::concatenate), {turned}, [&](Rect rect) {
-      builder_.load(half, first_half(rect), 0);
-      move(rect, x_, -1, {turned});
-    });
-    const double broadcast = framework_clk(gpu_, FrameworkStep::broadcast);
-    add_kernel("cosine", broadcast, {a}, [&](Rect rect) { move(rect, x_, other_, {a}); });
-    add_kernel("sine", broadcast, {b}, [&](Rect rect) { move(rect, turned, other_, {b}); });
-    add_kernel("add", 0, {y_}, [&](Rect rect) { move(rect, a, b, {y_}); });
-    expect_results(2);
-  }
-
-  std::int16_t add(const char* name, DType dtype, std::int32_t cols) {
-    element_bytes_.push_back(bytes_of(dtype));
-    return builder_.buffer(
-        {name, dtype, streaming_.rows, cols, streaming_.strip, std::min(cols, streaming_.width())});
-  }
-  std::int16_t add(const char* name, DType dtype) { return add(name, dtype, streaming_.cols); }
-  std::int16_t add(const char* name) { return add(name, streaming_.dtype); }
-
-  // z and y are `times` the sum of x and the other operand.
-  void expect_results(int times) {
-    for (std::int32_t piece = 0; piece < (streaming_.rotates() ? streaming_.pieces() : 1); ++piece) {
-      const std::int32_t col = piece * streaming_.width();
-      const Rect rect{0, col, streaming_.rows, std::min(streaming_.width(), streaming_.cols - col)};
-      const Region other{other_, 0, {0, 0, rect.rows, rect.cols}};
-      for (const std::int16_t to : {z_, y_}) {
-        for (int time = 0; to >= 0 && time < times; ++time) {
-          builder_.expect_copy({to, 0, rect}, {x_, 0, rect}, time > 0);
-          builder_.expect_copy({to, 0, rect}, other, true);
-        }
-      }
-    }
-  }
-
-  // Reads `from`, adds `added` (for a table, the columns of its head), and writes to all of `to`.
-  void move(Rect rect, std::int16_t from, std::int16_t added, std::initializer_list<std::int16_t> to) {
-    Rect other = rect;
-    if (streaming_.rotates() && added == other_) other.col = 0;
-    builder_.together([&] {  // no load waits for another
-      builder_.load(from, rect, 0);
-      if (added >= 0) builder_.reduce(added, other, 0);
-    });
-    for (const std::int16_t buffer : to) builder_.store(buffer, rect, 0);
-  }
-
-  // `clk`: cycles of vector work per element of x; `stored`: the buffers that the kernel writes, -1 for none.
-  template <typename Body>
-  void add_kernel(std::string_view name, double clk, std::initializer_list<std::int16_t> stored, Body body) {
-    Kernel kernel;
-    kernel.name = std::string(name);
-    kernel.resources = resources_;
-    double bytes = 0;
-    for (const std::int16_t buffer : stored) {
-      if (buffer >= 0) bytes += element_bytes_[static_cast<std::size_t>(buffer)];
-    }
-    kernel.clk_per_stored_byte = clk / bytes;
-    const std::int32_t shift = streaming_.shift * static_cast<std::int32_t>(kernels_.size());
-    kernels_.push_back(builder_.kernel(std::move(kernel)));
-    const std::int32_t tiles = streaming_.tiles();
-    const std::int32_t workgroups = workgroups_ > 0 ? workgroups_ : tiles;
-    for (std::int32_t p = 0; p < workgroups; ++p) {
-      builder_.workgroup(kernels_.back());
-      for (std::int32_t w = p; w < tiles; w += workgroups) {
-        const std::int32_t tile = (w + shift) % tiles;
-        const std::int32_t in_strip = tiles / streaming_.strips();
-        const std::int32_t row = tile / in_strip * streaming_.strip;
-        for (std::int32_t i = 0; i < streaming_.pieces_of_tile(); ++i) {
-          const std::int32_t col = (tile % in_strip + i) * streaming_.width();
-          body(Rect{row, col, std::min(streaming_.strip, streaming_.rows - row),
-                    std::min(streaming_.width(), streaming_.cols - col)});
-        }
-      }
-    }
-  }
-
-  Schedule finish() {
-    Graph graph;
-    for (const std::int32_t kernel : kernels_) {
-      graph.push_back({kernel, 0});
-      if (!streaming_.graph) builder_.launch(0, kernel);
-    }
-    if (streaming_.graph) builder_.graph_launch(0, std::move(graph));
-    builder_.host(0, HostOpKind::device_synchronize);
-    return builder_.finish();
-  }
-
-  const Streaming& streaming_;
-  const Gpu& gpu_;
-  ScheduleBuilder builder_;
-  Resources resources_;
-  std::int32_t resident_ = 1;
-  std::int32_t workgroups_ = 0;  // 0: one per tile
-  std::vector<std::int32_t> kernels_;
-  std::vector<double> element_bytes_;  // by buffer
-  std::int16_t x_ = -1, other_ = -1, z_ = -1, y_ = -1, mask_ = -1;
-};
-
 Schedule build_separate_streams(const Problem& problem, const Machine& machine, const Values& values) {
-  const Streaming streaming = streaming_of(problem, values);
-  return StreamingDraft("separate", streaming, machine).separate();
+  return separate_streams(streaming_of(problem, values), machine);
 }
 
 template <bool persistent>
 Schedule build_fused_streams(const Problem& problem, const Machine& machine, const Values& values) {
-  const Streaming streaming = streaming_of(problem, values);
-  return StreamingDraft(persistent ? "persistent" : "fused", streaming, machine).fused(persistent);
+  return fused_streams(streaming_of(problem, values), machine, persistent);
 }
 
 constexpr std::array<std::string_view, 4> kSeparateKnobs{"strip", "shift", "heads", "launch"};
