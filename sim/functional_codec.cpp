@@ -90,7 +90,7 @@ class BoundsPass {
     if (bound.error == 0) return;
     throw UserError(
         fmt::format("schedule '{}': {} of values that a codec has held; functional execution knows their "
-                    "error only through load, reduce, store and copy",
+                    "error only through load, reduce, store and copy; use these, or a buffer without codec",
                     schedule_.name, name_of(op.kind)));
   }
 
@@ -133,7 +133,7 @@ std::vector<double> codec_errors(const Schedule& schedule) {
     if (++passes <= bounds.size()) continue;
     throw UserError(fmt::format(
         "schedule '{}': values return to a buffer that they came from, so the errors of its codecs have no "
-        "bound",
+        "bound; store them into a buffer of their own",
         schedule.name));
   }
   std::vector<double> errors;

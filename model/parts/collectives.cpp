@@ -9,6 +9,8 @@
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/sum_workload.hpp"
+#include "model/workload/kernel_class.hpp"
+#include "model/workload/launching.hpp"
 
 namespace tritax {
 
@@ -116,6 +118,21 @@ const Spec& collective_knob(std::string_view name) {
   const Spec* found = find_spec(all_knobs(), name);
   TRITAX_ASSERT(found != nullptr, "no such knob of collectives");
   return *found;
+}
+
+std::array<Spec, 10> moving_knobs() {
+  return {{
+      collective_knob("comm_tile"),
+      collective_knob("comm_cus"),
+      collective_knob("transport"),
+      collective_knob("peer_order"),
+      collective_knob("lock"),
+      form_knob(),
+      call_knob(),
+      kernels_knob(),
+      processes_knob(),
+      collective_knob("host_barriers"),
+  }};
 }
 
 SumKnobs collective_knobs_of(const Values& values) {

@@ -35,6 +35,9 @@ std::array<Spec, 4> collective_fields(std::string_view rows_help, std::string_vi
 // Rows for the tables of knobs: comm_tile, comm_cus, transport, rings, peer_order, lock, host_barriers.
 const Spec& collective_knob(std::string_view name);
 
+// The table of knobs of a collective that moves blocks, from all to all or around a root, without sums.
+std::array<Spec, 10> moving_knobs();
+
 // Where the knobs give no number of workgroups, every compute unit has one.
 SumKnobs collective_knobs_of(const Values& values);
 
@@ -62,7 +65,7 @@ std::string collective_size_text(const Problem& problem);
 Values default_collective_knobs(const Values& table, const Problem& problem, const Machine& machine);
 
 // All knobs that the pattern uses. A search crosses numbers of workgroups, from a few to one per compute
-// unit, at first; then it tries pieces, transports, rings, orders of peers and locks.
+// unit, at first; then it tries pieces, transports, rings and orders of peers.
 KnobSpace collective_space(const Pattern& pattern, const Problem& problem, const Machine& machine,
                            const Values& table, const Values& pins);
 

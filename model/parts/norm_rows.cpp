@@ -18,10 +18,6 @@ namespace {
 constexpr std::int32_t kLeastSentColumns = 512;
 constexpr std::int32_t kSentColumnsStep = 16;
 
-Rect row_of(const SumDraft& draft, std::int32_t row) {
-  return {row, 0, 1, static_cast<std::int32_t>(draft.problem.n)};
-}
-
 Rect slot_of_row(const SumDraft& draft, int source, std::int32_t row) {
   return row_of(draft, source * static_cast<std::int32_t>(draft.problem.m) + row);
 }
@@ -55,6 +51,19 @@ void add_rows(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, in
 }
 
 }  // namespace
+
+Rect row_of(const SumDraft& draft, std::int32_t row) {
+  return {row, 0, 1, static_cast<std::int32_t>(draft.problem.n)};
+}
+
+std::int32_t norm_rows_kernel(SumDraft& draft, const char* name, int rank) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.rank = rank;
+  kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads, draft.problem.n);
+  kernel.placement = Placement::persistent;
+  return draft.builder.kernel(std::move(kernel));
+}
 
 void check_norm_columns(std::int64_t cols, std::string_view field) {
   if (cols <= kMostOfReducer) return;
@@ -191,12 +200,7 @@ OneShotRows add_one_shot_rows(SumDraft& draft, std::int32_t workgroups) {
 }
 
 std::int32_t add_one_shot_kernel(SumDraft& draft, const NormRows& norm, const OneShotRows& shot, int rank) {
-  Kernel kernel;
-  kernel.name = "all_reduce_rms_norm";
-  kernel.rank = rank;
-  kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads, draft.problem.n);
-  kernel.placement = Placement::persistent;
-  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  const std::int32_t id = norm_rows_kernel(draft, "all_reduce_rms_norm", rank);
   for (std::int32_t p = 0; p < shot.workgroups; ++p) {
     draft.builder.workgroup(id);
     if (draft.alone()) tell_opened(draft, rank, p == 0);  // else the GEMM kernel does

@@ -33,6 +33,12 @@ struct NormRows {
   std::int16_t shard = -1;  // the normalised rows of the own block, before a gather; -1: none
 };
 
+// A row of C.
+Rect row_of(const SumDraft& draft, std::int32_t row);
+
+// Adds a persistent kernel whose workgroups hold a row at a time; returns its number.
+std::int32_t norm_rows_kernel(SumDraft& draft, const char* name, int rank);
+
 // Throws UserError for rows of `cols` elements that no workgroup can hold; `field`: the name of `cols`.
 void check_norm_columns(std::int64_t cols, std::string_view field);
 

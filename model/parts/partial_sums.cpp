@@ -443,9 +443,7 @@ void send_and_add(SumDraft& draft, int rank, std::int32_t first, std::int32_t st
   std::vector<bool> opened(static_cast<std::size_t>(draft.ranks()), false);
   const auto step = static_cast<std::size_t>(stride);
   for (auto i = static_cast<std::size_t>(first); pushed && i < others; i += step) {
-    const auto owner = static_cast<std::size_t>(items[i]->owner);
-    if (!opened[owner]) await_opened(draft, items[i]->owner);
-    opened[owner] = true;
+    await_opened_once(draft, opened, items[i]->owner);
     send_item(draft, rank, *items[i], flags);
   }
   for (auto i = static_cast<std::size_t>(first); i < own; i += step)

@@ -213,6 +213,8 @@ void store_sum(SumDraft& draft, int rank, const Rect& rect, std::int32_t workgro
 void add_opened(SumDraft& draft);
 void tell_opened(SumDraft& draft, int rank, bool first_workgroup);
 void await_opened(SumDraft& draft, int peer);
+// The same before the first access alone; `opened`: by rank, whether the workgroup has waited.
+void await_opened_once(SumDraft& draft, std::vector<bool>& opened, int peer);
 
 // The end of workgroup `index` of `workgroups`, the same on all ranks. Needed where peers store data here and
 // the host does not say when these are complete.

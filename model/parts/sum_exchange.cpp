@@ -21,6 +21,12 @@ void await_opened(SumDraft& draft, int peer) {
   if (draft.opened >= 0) draft.builder.wait(draft.opened, peer, 1, Scope::system, draft.knobs.lock);
 }
 
+void await_opened_once(SumDraft& draft, std::vector<bool>& opened, int peer) {
+  if (opened[static_cast<std::size_t>(peer)]) return;
+  await_opened(draft, peer);
+  opened[static_cast<std::size_t>(peer)] = true;
+}
+
 void send_to_slots(SumDraft& draft, const SlotOfAll& slot, const std::vector<int>& peers, bool awaits) {
   const ServesPeers serves = draft.knobs.serves;
   const auto store = [&](int peer) { draft.builder.store(slot.slots, slot.rect, peer); };

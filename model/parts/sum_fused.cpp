@@ -19,12 +19,6 @@ std::int32_t fused_kernel(SumDraft& draft, int rank, const char* name) {
   return draft.builder.kernel(std::move(kernel));
 }
 
-void await_opened_once(SumDraft& draft, std::vector<bool>& opened, int peer) {
-  if (opened[static_cast<std::size_t>(peer)]) return;
-  await_opened(draft, peer);
-  opened[static_cast<std::size_t>(peer)] = true;
-}
-
 // Operations on a tile whose own part of the sum is in the accumulator.
 void add_slot_tile(SumDraft& draft, int rank, const SumTile& tile, std::int16_t arrived,
                    std::vector<bool>& opened, std::int32_t workgroup) {

@@ -58,21 +58,22 @@ void add_ring(SumDraft& draft);
 //
 //   G workgroups:  for t in p', p'+G, …: store zeros -> own sum(t)
 //                  exchange arrivals with the counterparts of all peers: they have the same tiles
-//                  for t in p', p'+G, …: matmul; for ranks: add onto sum(t) there
+//                  for t in p', p'+G, …:
+//                    atomics:  matmul; for ranks: atomic add onto sum(t) there
+//                    turns:    for ranks: wait for the own turn at sum(t) there; matmul; reduce sum(t);
+//                                         store sum(t); turn of the next rank
 //                  exchange arrivals
 //
-//   atomics  by one atomic addition per rank (ROCm/iris ex. 08 and iris/ccl, variant atomic). The order of
-//   the
-//            summands is free. No GPU adds fp8, so its sums are fp32, and a second kernel rounds them.
-//   turns    by load, addition and store, while no other rank has the tile: wait for the own turn at sum(t)
-//            there; matmul; reduce sum(t); store sum(t); turn of the next rank (ROCm/iris iris/ccl, variant
-//            spinlock). There the workgroup that comes first takes a lock beside each tile of a sum. An
-//            operation that polls a flag of another rank until it has changed it is missing, so turns are
-//            given away in one order that the lock allows: ranks come to a sum in the order in which it is on
-//            their way.
+// Atomics (ROCm/iris ex. 08 and iris/ccl, variant atomic) leave the order of the summands free. No GPU adds
+// fp8 atomically, so sums of fp8 are fp32, and a second kernel rounds them.
 //
-// Each addition rounds to the dtype of C. Without a product the own summand is loaded instead, for each rank
-// again if in turns.
+// In the kernel with turns (ROCm/iris iris/ccl, variant spinlock) the workgroup that comes first takes a lock
+// beside each tile of a sum. Schedules have no operation that repeats a compare-and-swap on a flag of another
+// rank until it succeeds. So the order of the turns is fixed, one that the lock allows too: ranks come to a
+// sum in the order in which the sum is on their way.
+//
+// Each addition rounds to the dtype of the sum. Without a product the own summand is loaded instead; with
+// turns, for each rank again.
 enum class Onto : std::uint8_t { atomics, turns };
 void add_onto_sums(SumDraft& draft, Onto onto);
 

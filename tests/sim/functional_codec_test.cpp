@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "model/core/error.hpp"
@@ -70,7 +71,9 @@ TEST(Codec, TakesItsBitsAndTwoBytesPerGroup) {
   EXPECT_EQ(coded_bytes(Codec::fp8, 33), 33 + 4);
 }
 
-Schedule through(Codec codec, bool back) {
+enum class Then { added_up, stored_back, added_atomically };
+
+Schedule through(Codec codec, Then then) {
   ScheduleBuilder builder("through a codec", 1);
   const std::int16_t own = builder.buffer({"own", DType::fp16, 4, 32, 4, 32});
   const std::int16_t held = builder.buffer({"held", DType::fp16, 4, 32, 4, 32, codec});
@@ -86,7 +89,9 @@ Schedule through(Codec codec, bool back) {
   builder.store(held, all, 0);
   builder.load(own, all, 0);
   builder.reduce(held, all, 0);
-  builder.store(back ? own : sum, all, 0);
+  if (then == Then::added_up) builder.store(sum, all, 0);
+  if (then == Then::stored_back) builder.store(own, all, 0);
+  if (then == Then::added_atomically) builder.atomic_add(sum, all, 0);
   builder.launch(0, kernel);
   return builder.finish();
 }
@@ -94,17 +99,33 @@ Schedule through(Codec codec, bool back) {
 // Twice a number below 1 is coded; three of them are the sum.
 TEST(CodecErrors, AreTheCodecsShareOfWhatItHolds) {
   for (const Codec codec : kCodecs) {
-    const std::vector<double> errors = codec_errors(through(codec, false));
+    const std::vector<double> errors = codec_errors(through(codec, Then::added_up));
     ASSERT_EQ(errors.size(), 3U);
     EXPECT_EQ(errors[0], 0);
     EXPECT_DOUBLE_EQ(errors[1], 2 * error_of(codec));
     EXPECT_DOUBLE_EQ(errors[2], 2 * error_of(codec));
   }
-  EXPECT_TRUE(codec_errors(through(Codec::same, false)).empty());
+  EXPECT_TRUE(codec_errors(through(Codec::same, Then::added_up)).empty());
+}
+
+std::string refusal_of(const Schedule& schedule) {
+  try {
+    codec_errors(schedule);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return {};
 }
 
 TEST(CodecErrors, HaveNoBoundWhereValuesReturn) {
-  EXPECT_THROW(codec_errors(through(Codec::int8, true)), UserError);
+  EXPECT_NE(refusal_of(through(Codec::int8, Then::stored_back)).find("return to a buffer"),
+            std::string::npos);
+}
+
+TEST(CodecErrors, AreUnknownBehindOtherOperations) {
+  EXPECT_NE(refusal_of(through(Codec::int8, Then::added_atomically)).find("only through load, reduce"),
+            std::string::npos);
+  EXPECT_EQ(refusal_of(through(Codec::same, Then::added_atomically)), "");
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(MessagePassing, TakesOutEachPieceBehindItsOwnFlag) {
   EXPECT_EQ(taken, 6);
 }
 
-// With one workgroup a side: a block of one piece is taken out once all of it is there.
+// With one workgroup per side, a block of one piece is taken out only once all of the block is there.
 TEST(MessagePassing, TakesPiecesOutWhileOthersAreOnTheirWay) {
   const Machine machine = find_machine("mi300x-8");
   const Problem asked =

@@ -35,7 +35,7 @@ class CodedWorkgroup {
 
   void send(const SumTile& piece) {
     draft_.builder.load(draft_.partial, piece.rect, rank_);
-    await_opened_once(piece.owner);
+    await_opened_once(draft_, opened_, piece.owner);
     draft_.builder.store(held(piece).slots, draft_.place_in_slot(piece.owner, rank_, piece.rect),
                          piece.owner);
     signal(coded_.arrived, piece, piece.owner);
@@ -48,7 +48,7 @@ class CodedWorkgroup {
       for (const int peer : peers_)
         draft_.builder.reduce(held(piece).slots, draft_.place_in_slot(rank_, peer, piece.rect), rank_);
     });
-    for (const int peer : peers_) await_opened_once(peer);
+    for (const int peer : peers_) await_opened_once(draft_, opened_, peer);
     add_by_peer(draft_.builder, draft_.knobs.serves, [&] {
       draft_.builder.store(held(piece).sums, place_in_sums(piece), rank_);
       for (const int peer : peers_) draft_.builder.store(held(piece).sums, place_in_sums(piece), peer);
@@ -71,11 +71,6 @@ class CodedWorkgroup {
   }
   Rect place_in_sums(const SumTile& piece) const {
     return draft_.place_in_slot(piece.owner, piece.owner, piece.rect);
-  }
-  void await_opened_once(int peer) {
-    auto opened = opened_.begin() + peer;
-    if (!*opened) await_opened(draft_, peer);
-    *opened = true;
   }
   void signal(std::int16_t flags, const SumTile& piece, int rank) {
     draft_.builder.signal(flags, piece.number, 1, rank, Scope::system, draft_.knobs.lock);

@@ -6,7 +6,8 @@
 //                          for pieces:           load; for peers: reduce their summand; store C
 //                          exchange arrivals: all have been read
 //
-// With a codec (pushed) slots hold coded matrices, that of the own rank too: all ranks end with the same sum.
+// With a codec (pushed) slots hold coded matrices, that of the own rank too: all ranks add up the same
+// numbers.
 //
 // One step instead of two, for W/2 times the bytes: for small matrices.
 #pragma once

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "model/workloads/all_reduce_norm/patterns.hpp"
@@ -19,10 +18,6 @@ struct RowOf {
   std::int32_t row = 0;
 };
 
-Rect whole_row(const SumDraft& draft, std::int32_t row) {
-  return {row, 0, 1, static_cast<std::int32_t>(draft.problem.n)};
-}
-
 FusedRows add_fused_rows(SumDraft& draft) {
   const auto m = static_cast<std::int32_t>(draft.problem.m);
   FusedRows fused;
@@ -38,7 +33,7 @@ FusedRows add_fused_rows(SumDraft& draft) {
   return fused;
 }
 
-// Rows of the peers, of one peer after the other.
+// Rows of the peers in turn: the first row of each peer, the second of each, ….
 std::vector<RowOf> rows_of_peers(const SumDraft& draft, int rank) {
   std::vector<RowOf> rows;
   const std::vector<int> peers = draft.peers_of(rank, 0);
@@ -57,9 +52,8 @@ void push_rows(SumDraft& draft, const FusedRows& fused, int rank, std::int32_t p
   for (auto i = static_cast<std::size_t>(p); i < rows.size();
        i += static_cast<std::size_t>(fused.workgroups)) {
     const auto [owner, row] = rows[i];
-    if (!opened[static_cast<std::size_t>(owner)]) await_opened(draft, owner);
-    opened[static_cast<std::size_t>(owner)] = true;
-    draft.builder.copy(draft.slots, draft.place_in_slot(owner, rank, whole_row(draft, row)), owner,
+    await_opened_once(draft, opened, owner);
+    draft.builder.copy(draft.slots, draft.place_in_slot(owner, rank, row_of(draft, row)), owner,
                        draft.partial, row, 0, rank);
     draft.builder.signal(fused.arrived, row, 1, owner, Scope::system, draft.knobs.lock);
   }
@@ -73,9 +67,9 @@ void add_own_rows(SumDraft& draft, const NormRows& norm, const FusedRows& fused,
     if (fused.arrived >= 0)
       builder.wait(fused.arrived, row, draft.ranks() - 1, Scope::system, draft.knobs.lock);
     add_up_norm_row(draft, norm, draft.slots, rank, row, peers);
-    const Rect whole = whole_row(draft, row);
+    const Rect whole = row_of(draft, row);
     store_sum(draft, rank, whole, p);
-    builder.rms_norm(norm.weights, whole_row(draft, 0), rank);
+    builder.rms_norm(norm.weights, row_of(draft, 0), rank);
     add_of_all(draft, [&] {
       builder.store(norm.normed, whole, rank);
       for (const int peer : peers) builder.store(norm.normed, whole, peer);
@@ -84,12 +78,7 @@ void add_own_rows(SumDraft& draft, const NormRows& norm, const FusedRows& fused,
 }
 
 std::int32_t fused_kernel(SumDraft& draft, const NormRows& norm, const FusedRows& fused, int rank) {
-  Kernel kernel;
-  kernel.name = "reduce_scatter_rms_norm_all_gather";
-  kernel.rank = rank;
-  kernel.resources = tile_copy_resources(draft.machine.gpu, copy_resources().threads, draft.problem.n);
-  kernel.placement = Placement::persistent;
-  const std::int32_t id = draft.builder.kernel(std::move(kernel));
+  const std::int32_t id = norm_rows_kernel(draft, "reduce_scatter_rms_norm_all_gather", rank);
   for (std::int32_t p = 0; p < fused.workgroups; ++p) {
     draft.builder.workgroup(id);
     tell_opened(draft, rank, p == 0);

@@ -26,18 +26,7 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of every GPU's matrix; each GPU gets its part", "columns of the matrix", 1);
 
-const std::array<Spec, 10> kKnobs{{
-    collective_knob("comm_tile"),
-    collective_knob("comm_cus"),
-    collective_knob("transport"),
-    collective_knob("peer_order"),
-    collective_knob("lock"),
-    form_knob(),
-    call_knob(),
-    kernels_knob(),
-    processes_knob(),
-    collective_knob("host_barriers"),
-}};
+const std::array<Spec, 10> kKnobs = moving_knobs();
 
 struct Draft {
   Collective collective;

@@ -16,18 +16,7 @@ namespace {
 const std::array<Spec, 4> kFields =
     collective_fields("rows of the matrix of GPU 0", "columns of the matrix", 2);
 
-const std::array<Spec, 10> kKnobs{{
-    collective_knob("comm_tile"),
-    collective_knob("comm_cus"),
-    collective_knob("transport"),
-    collective_knob("peer_order"),
-    collective_knob("lock"),
-    form_knob(),
-    call_knob(),
-    kernels_knob(),
-    processes_knob(),
-    collective_knob("host_barriers"),
-}};
+const std::array<Spec, 10> kKnobs = moving_knobs();
 
 Schedule build_direct(const Problem& problem, const Machine& machine, const Values& values) {
   BroadcastDraft draft("direct", problem, machine, values);

@@ -39,10 +39,10 @@ Rect place_of(const Piece& piece) {
 
 // Pieces that a rank moves; pieces that cross no link come last.
 std::vector<Piece> pieces_of(const RootedDraft& draft, const Moves& moves, int rank) {
-  std::vector<int> with = peers_of(draft.knobs.peer_order, draft.ranks(), rank, 0);
+  const std::vector<int> peers = peers_of(draft.knobs.peer_order, draft.ranks(), rank, 0);
   std::vector<std::vector<Piece>> by_peer;
   std::vector<Piece> own;
-  for (const int peer : with) {
+  for (const int peer : peers) {
     for (const Move& move : moves.list) {
       if (mover_of(draft, move) == rank && other_of(draft, move) == peer)
         by_peer.push_back(cut_move(draft, move));

@@ -3,8 +3,8 @@
 //   direct, pushed  a tree whose leaves are all other ranks
 //   ring            a tree of one branch: W-1 -> … -> 1 -> 0 (ROCm/iris iris/ccl/triton/reduce.py)
 //   tree            rank r adds up 2r+1 and 2r+2
-//       every rank, G workgroups:  tell the children that their slots are open
-//                                  for pieces p, p+G, …: load own; wait arrived[piece] of all children;
+//       every rank, workgroup 0:   tell the children that their slots are open
+//       every rank, G workgroups:  for pieces p, p+G, …: wait arrived[piece] of all children; load own
 //                                    for children: reduce slot
 //                                    root: store the sum
 //                                    others: store -> slot at the parent; arrived[piece] += 1 there
@@ -12,9 +12,9 @@
 //   two-phase       every rank: the same for pieces rank, rank+W, …; store the sum at the root (ROCm/iris
 //                   iris/ccl/triton/reduce_twophase.py)
 //
-// A sum on its way has the dtype of the matrix; it is widened in the accumulator. In a ring or a tree every
-// link carries the matrix once. In two phases all links to all ranks carry parts of it, and then the links to
-// the root.
+// A sum on its way has the dtype of the matrix; it is widened in the accumulator. A ring or a tree sends the
+// matrix once over each link between a rank and its parent. In two phases all links to all ranks carry parts
+// of it, and then the links to the root.
 #pragma once
 
 #include "model/workloads/rooted/draft.hpp"

@@ -45,18 +45,7 @@ const std::array<Spec, 10> kReduceKnobs{{
     collective_knob("host_barriers"),
 }};
 
-const std::array<Spec, 10> kMoveKnobs{{
-    collective_knob("comm_tile"),
-    collective_knob("comm_cus"),
-    collective_knob("transport"),
-    collective_knob("peer_order"),
-    collective_knob("lock"),
-    form_knob(),
-    call_knob(),
-    kernels_knob(),
-    processes_knob(),
-    collective_knob("host_barriers"),
-}};
+const std::array<Spec, 10> kMoveKnobs = moving_knobs();
 
 const std::array<Spec, 9> kSendReceiveKnobs{{
     collective_knob("comm_tile"),
@@ -253,6 +242,20 @@ KnobSpace space(const Pattern& pattern, const Problem& problem, const Machine& m
   return collective_space(pattern, problem, machine, Values(problem.workload->knobs), pins);
 }
 
+// A gather or scatter with this name and these patterns.
+Workload blocks_workload(Workload workload) {
+  workload.fields = kBlockFields;
+  workload.knobs = kMoveKnobs;
+  workload.baseline = "library";
+  workload.work = blocks_work;
+  workload.size_text = collective_size_text;
+  workload.default_knobs = default_knobs;
+  workload.space = space;
+  workload.step_rows = "rows";
+  workload.message = Message::matrix_a_gpu;
+  return workload;
+}
+
 }  // namespace
 
 const Workload& rooted_reduce() {
@@ -275,40 +278,19 @@ const Workload& rooted_reduce() {
 }
 
 const Workload& rooted_gather() {
-  static const Workload workload{
-      .name = "gather",
-      .title = "Gather",
-      .summary = "GPU 0 ends with the blocks of all GPUs",
-      .fields = kBlockFields,
-      .knobs = kMoveKnobs,
-      .patterns = kGatherPatterns,
-      .baseline = "library",
-      .work = blocks_work,
-      .size_text = collective_size_text,
-      .default_knobs = default_knobs,
-      .space = space,
-      .step_rows = "rows",
-      .message = Message::matrix_a_gpu,
-  };
+  static const Workload workload = blocks_workload({.name = "gather",
+                                                    .title = "Gather",
+                                                    .summary = "GPU 0 ends with the blocks of all GPUs",
+                                                    .patterns = kGatherPatterns});
   return workload;
 }
 
 const Workload& rooted_scatter() {
-  static const Workload workload{
-      .name = "scatter",
-      .title = "Scatter",
-      .summary = "every GPU ends with its block of the matrix of GPU 0",
-      .fields = kBlockFields,
-      .knobs = kMoveKnobs,
-      .patterns = kScatterPatterns,
-      .baseline = "library",
-      .work = blocks_work,
-      .size_text = collective_size_text,
-      .default_knobs = default_knobs,
-      .space = space,
-      .step_rows = "rows",
-      .message = Message::matrix_a_gpu,
-  };
+  static const Workload workload =
+      blocks_workload({.name = "scatter",
+                       .title = "Scatter",
+                       .summary = "every GPU ends with its block of the matrix of GPU 0",
+                       .patterns = kScatterPatterns});
   return workload;
 }
 
