@@ -36,11 +36,11 @@ Missed Attention::begin(WorkgroupState& wg, std::uint32_t id, std::int32_t share
   Caches& caches = caches_of(wg.rank);
   if (id >= readers_.size()) readers_.resize(id + 1);
   Reader& state = readers_[id];
-  const double key_bytes = stream_bytes(shape) / shape.k;
+  const double streamed_row_bytes = stream_bytes(shape) / shape.k;
   StreamReuse::Piece piece;
   piece.stream = streams_[wg.pc];
-  piece.begin = op.k_begin * key_bytes;
-  piece.end = op.k_end * key_bytes;
+  piece.begin = op.k_begin * streamed_row_bytes;
+  piece.end = op.k_end * streamed_row_bytes;
   piece.start_ns = now;
   const double bytes = piece.end - piece.begin;
   const bool goes_on = state.wg == wg.id && state.stream == piece.stream && state.end == piece.begin;

@@ -56,8 +56,8 @@ Missed Operands::look_up(std::int32_t rank, std::int32_t die, const Op& op, cons
   return missed;
 }
 
-// A of a peer. The last-level cache is of the memory beside it, so that only an L2 may keep the data of a
-// peer; an earlier run leaves nothing there, because the start of a kernel is an acquire.
+// A of a peer. A last-level cache holds only the memory of its own GPU, so that only an L2 may keep the data
+// of a peer. An earlier kernel leaves nothing there, because the start of a kernel is an acquire.
 void Operands::fetch_from_peer(std::int32_t rank, std::int32_t die, const Op& op, const MatmulInputs& inputs,
                                const MatmulShape& shape, double duration_ns, bool no_l2, Missed& missed,
                                double now) {

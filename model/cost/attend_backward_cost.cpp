@@ -10,11 +10,11 @@ namespace tritax {
 
 namespace {
 
-constexpr double kFlopsOfPair = 10;     // per column
-constexpr double kPlainOfScore = 6;     // vector instructions
+constexpr double kFlopsOfPair = 10;     // of a query and a key, per column
+constexpr double kPlainOfScore = 6;     // vector instructions besides the exponential
 constexpr double kBytesOfSum = 4;       // fp32
-constexpr double kSlicedQueries = 16;   // that waves of 64 lanes take at a time
-constexpr double kColumnsOfWgmma = 64;  // of dQ
+constexpr double kSlicedQueries = 16;   // queries that waves of 64 lanes take at a time
+constexpr double kColumnsOfWgmma = 64;  // columns of dQ per instruction
 
 struct BackwardBlock {
   double m = 0, n = 0, d = 0, e = 0;

@@ -8,11 +8,15 @@
 //   t_exp    = m·n / (4 · simds)                              one exponential per score
 //   t_vector = (6·m·n + m·d) / (lanes · simds)                per score: scale, log-sum-exp, rounding of P,
 //   δ,
-//                                                             product with P, rounding of T; per gradient of
-//                                                             a query: scale
+//                                                             product with P, rounding of T;
+//                                                             per element of dQ: scale
 //   t_port   = matmul_step_clk + (2·m·d·e + 8·m + 4·m·d) / cu_l2_bytes_per_clk
-//                                                             Q, dO, log-sum-exps and δ; additions to dQ,
-//                                                             fp32
+//                                                             Q and dO; log-sum-exps and δ, fp32;
+//                                                             additions to dQ, fp32
+//
+// lanes: 16 in waves of 64 lanes, which issue exponentials and other vector work to one unit; 32 in others,
+// which issue them to two (attend_cost.hpp). With fewer waves than SIMDs, simds and flop_per_clk count only
+// those that a wave runs on.
 //
 // Traffic of LDS, which depends on how kernels share the products:
 //
@@ -21,10 +25,10 @@
 //   16 queries the waves read all keys twice, as rows for the scores and as columns for dQ. T is written once
 //   and read by every wave:
 //     bytes = (2 + 4·w)·m·d·e + 2·n·d·e·m/16 + (1 + w)·m·n·e
-//   with wgmma (FlashAttention-3, Dao-AILab/flash-attention hopper/mainloop_bwd_sm90_tma_gmma_ws.hpp): g =
-//   n/64 warp groups share the keys. Scores and dP read keys or values, and queries for each group; dV and dK
-//   have P and T in registers; dQ reads the keys, and T for each 64 columns; dQ passes through LDS on its way
-//   to memory:
+//   with wgmma (FlashAttention-3, Dao-AILab/flash-attention hopper/mainloop_bwd_sm90_tma_gmma_ws.hpp):
+//   g = n/64 warp groups share the keys. Scores read keys and dP values, and each group reads Q or dO; dV and
+//   dK have P and T in registers; dQ reads the keys, and T for each 64 columns; dQ passes through LDS on its
+//   way to memory:
 //     bytes = (3·n·d + 4·g·m·d + (1 + d/64)·m·n)·e + 8·m·d
 //   mma.sync (FlashAttention-2, csrc/flash_attn/src/flash_bwd_launch_template.h: two rows of w/2 waves, for
 //   scores and dQ by queries, for dK and dV by keys):
@@ -37,24 +41,27 @@
 // one product stand between the matrix instructions of another.
 //
 //   serial:       t = max(t_matrix + t_exp + t_vector + t_lds, t_port), and waits (attend_cost.hpp)
-//   overlapped:   t = max(t_matrix + t_exp + t_vector + t_exchange, t_lds, t_port), where waves write and
-//   read T,
-//                 (1 + w)·m·n·e bytes, between two barriers
-//   ping-pong:    t = max(t_matrix + t_exp + t_vector, t_lds, t_port); the other wave of the SIMD moves data
-//   interleaved:  t = max(t_matrix, t_issue, t_lds, t_port); t_issue: a quarter of the matrix work at its
-//   peak,
-//                 vector work, and what moves: 16 bytes per lane and instruction, 8 where columns are read
-//                 (ds_read_b64_tr_b16) and T is written, 4 of an addition, 4 clocks each
-//   specialised:  t = max(t_matrix + t_exp + t_vector + reads of Q and dO after the hand-over, t_lds, t_port)
-//   wgmma:        t = max(max(t_matrix, t_lds) + t_exp, t_port), as in forward; rows of an instruction are 64
-//   keys mma-sync:     t = max(t_matrix + max(t_exp, t_vector) + t_lds, t_port), as in forward
+//   overlapped:   t = max(t_matrix + t_exp + t_vector + t_exchange, t_lds, t_port)
+//                 t_exchange: between two barriers, waves write and read T, (1 + w)·m·n·e bytes
+//   ping-pong:    t = max(t_matrix + t_exp + t_vector, t_lds, t_port)
+//                 the other wave of the SIMD moves data
+//   interleaved:  t = max(t_matrix, t_issue, t_lds, t_port)
+//                 t_issue: a quarter of t_matrix at the peak rate, t_exp + t_vector, and 4 clocks per
+//                 instruction that moves data: 16 bytes per lane; 8 where columns are read
+//                 (ds_read_b64_tr_b16) and where T is written; 4 in an addition to dQ
+//   specialised:  t = max(t_matrix + t_exp + t_vector + t_reads, t_lds, t_port)
+//                 t_reads: all waves read Q and dO after the hand-over, w·4·m·d·e bytes
+//   wgmma:        t = max(max(t_matrix, t_lds) + t_exp, t_port), serial: t_vector besides; as in forward.
+//                 An instruction has 64 keys as rows.
+//   mma-sync:     t = max(t_matrix + max(t_exp, t_vector) + t_lds, t_port), waves of 64 lanes: t_exp +
+//                 t_vector instead of their maximum; as in forward
 //
 // Several workgroups on a compute unit fill each other's waits, up to max(t_matrix, t_exp + t_vector, t_lds,
-// t_port).
+// t_port); with wgmma and mma-sync up to the law of the overlapped pipeline.
 //
 // Example: 64 queries and 256 keys of 128 columns in bf16 on MI355X, four waves: 5,447 cycles of matrix work,
 // 2,688 of vector work, 3,840 of LDS traffic, 640 of them for T. Overlapped they take 8,775; interleaved
-// 5,600: 2,688, a quarter of 5,120, and 1,632 for what moves.
+// 5,600: 2,688 of vector work, a quarter of 5,120 at the peak rate, and 1,632 to move data.
 //
 // Left out: the time of barriers, and the exchange of a transposed T between lanes.
 #pragma once
@@ -71,8 +78,8 @@ struct BackwardWork {
 };
 
 // In the result: a: queries and log-sum-exps; b: gradients of results and δ; q: keys and values; sums:
-// gradients of queries. Throws UserError if the GPU has no matrix instruction for the dtype. `tile`: n ≥
-// keys, m queries per block.
+// gradients of queries. Throws UserError if the GPU has no matrix instruction for the dtype. `tile`: m
+// queries per block, n keys, at least `keys`.
 AttendCost attend_backward_cost(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile,
                                 const Resources& resources, const BackwardWork& work);
 

@@ -28,7 +28,7 @@ struct StreamedBlocks {
   std::int32_t cols = 0;
   double count = 1;
   double stream_bytes = 0;  // of each of both operands, all blocks
-  bool in_turn = false;     // as works_in_turn(), for another reason
+  bool in_turn = false;     // LDS holds as many blocks as with works_in_turn()
   double held_bytes = 0;    // what the workgroup fetches first and holds; 0: nothing
 };
 

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -31,6 +32,11 @@ enum class Mapping : std::uint8_t {
   naive_head_first,
   swizzled_head_first,
 };
+inline constexpr std::array<std::string_view, 4> kMappingNames{"naive-block-first", "swizzled-block-first",
+                                                               "naive-head-first", "swizzled-head-first"};
+constexpr std::string_view name_of(Mapping mapping) {
+  return kMappingNames[static_cast<std::size_t>(mapping)];
+}
 enum class HeadFirstForm : std::uint8_t { clean, paper, aiter };
 inline constexpr std::array<std::string_view, 3> kHeadFirstFormNames{"clean", "paper", "aiter"};
 

@@ -49,12 +49,12 @@ void complete_attention(Problem& problem, const FieldPlace& place, std::int64_t 
   complete_kv_heads(problem, place);
   const std::int64_t heads = problem["q_heads"];
   if (problem["batch"] * heads > most_heads) {
-    throw UserError(fmt::format("{}: batch = {} times q_heads = {} are more than {} heads in all",
+    throw UserError(fmt::format("{}: batch = {} times q_heads = {} are more than {} heads in all; give fewer",
                                 place("batch"), problem["batch"], heads, most_heads));
   }
   if (problem["batch"] * problem["context"] > kMaxRows) {
-    throw UserError(fmt::format("{}: batch = {} times context = {} are more than {} rows", place("context"),
-                                problem["batch"], problem["context"], kMaxRows));
+    throw UserError(fmt::format("{}: batch = {} times context = {} are more than {} rows; give fewer",
+                                place("context"), problem["batch"], problem["context"], kMaxRows));
   }
 }
 

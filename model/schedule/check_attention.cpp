@@ -70,11 +70,15 @@ Finding fault_of_forward(const Schedule& schedule, const Op& op, const Kernel& k
 Finding fault_of_backward(const Schedule& schedule, const Op& op, const Kernel& kernel) {
   const MatmulTile& tile = kernel.tile;
   if (std::string fault = fault_of_range(op, "queries"); !fault.empty()) return meaningless(std::move(fault));
-  if (op.rect.cols % 2 != 0 || op.rect.cols / 2 > tile.k || op.rect.rows > tile.n) {
+  if (op.rect.cols % 2 != 0) {
+    return meaningless(
+        fmt::format("{} columns of keys beside values; give twice the columns of a head", op.rect.cols));
+  }
+  if (op.rect.cols / 2 > tile.k || op.rect.rows > tile.n) {
     return meaningless(fmt::format(
-        "keys beside values of {}×{} in a kernel that attends with {} keys of at most {} columns; give twice "
-        "the columns of a head",
-        op.rect.rows, op.rect.cols, tile.n, tile.k));
+        "keys of {}×{} beside values in a kernel that attends with {} keys of at most {} columns; give no "
+        "more, or the kernel a larger tile",
+        op.rect.rows, op.rect.cols / 2, tile.n, tile.k));
   }
   const BackwardView view(op);
   if (view.limit() < 0)

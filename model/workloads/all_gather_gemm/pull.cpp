@@ -90,8 +90,8 @@ void compute(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgrou
   draft.builder.store(draft.c, c, rank);
 }
 
-// The same rows of the pieces of all blocks: their owner's part of K at a time. Adjacent ranges of K of one
-// owner are one product.
+// All blocks of a row of tiles are cut into the same pieces of rows. Each piece is computed by itself, with
+// one product per owner and range of K; adjacent blocks of one owner are one range.
 void compute_in_registers(GatherDraft& draft, int rank, std::int32_t t, std::int32_t workgroup) {
   const Rect c = draft.gemm_tile(rank, t);
   const auto blocks = blocks_in_order(draft, rank, c.row / draft.tile.m, workgroup);

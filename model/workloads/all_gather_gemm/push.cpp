@@ -11,14 +11,15 @@
 //   examples/14_all_gather_gemm/all_gather_gemm_push.py and
 //   benchmark/examples/benchmark_all_gather_gemm_push.py)
 //
-//   stream 0, PUSH, a workgroup per own block (or Gc by turns), as above;  then GEMM, G workgroups, as above
+//   stream 0, PUSH, as above, with a workgroup per own block, or with Gc if comm_cus is given
+//             GEMM, as above, with G workgroups
 //
 // In one stream the GEMM begins when all of the own slice is sent, and waits for what peers still send. The
 // kernel of Iris sends to itself too, and has a flag for every K step (k_steps = 1).
 //
 // Blocks arrive at their place in A, so that no block is copied twice. A split is refused if some sending
 // workgroups certainly find no compute unit before the workgroups that wait for them end (push_stalls()).
-// In one stream they are all gone by then.
+// In one stream all of them end before the GEMM begins.
 #include <fmt/format.h>
 
 #include <algorithm>

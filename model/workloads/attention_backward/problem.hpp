@@ -2,9 +2,9 @@
 // arXiv:2307.08691, algorithm 2).
 //
 //   delta            per row of queries: δ = Σ dO∘O; and zeros where gradients of queries are added up
-//   gradients        a workgroup per block of keys of a head of keys: for all query heads of its group, for
-//   all
-//                    blocks of queries that see the keys: attend_backward; store dK beside dV
+//   gradients        a workgroup per block of keys of a head of keys:
+//                    for all query heads of its group, for all blocks of queries that see the keys:
+//                    attend_backward; store dK beside dV
 //   round_gradients  the sums of dQ, in fp32, to the type of the operands
 //
 // Keys and values lie side by side, and so do their gradients (the packed form of FlashAttention). Q, dO, O
@@ -26,22 +26,21 @@ BackwardKnobs backward_knobs_of(const AttentionProblem& problem, const Values& v
 
 // Resources of a workgroup. dK and dV lie in registers. Throws UserError where the tile does not fit.
 //   waves of 64 lanes, mma.sync  K in LDS, V in registers; scores of 16 queries at a time
-//   wgmma                        K and V in LDS, and dQ on its way to memory; scores of m queries, whose room
-//   P, T
-//                                and dQ take later
-// Q and dO lie in LDS, two blocks where the pipeline overlaps.
+//   wgmma                        K and V in LDS, and dQ on its way to memory; scores of m queries, in
+//                                registers that P, T and dQ take later
+// Q and dO lie in LDS, two blocks of each unless the pipeline is serial; with wgmma one block of dO for heads
+// of more than 128 columns.
 Resources backward_resources(const Gpu& gpu, DType dtype, const MatmulTile& tile);
 
 // Sets the knobs to the tile of published kernels, halved until it fits:
 //   wgmma                        FlashAttention-3, hopper/flash_bwd_launch_template.h, by columns of a head:
-//   up to
-//                                64: 128×128; 96: 64×128; 128: 80×128, causal 64×128; 192: 64×96; 256: 64×80
-//   waves of 64 lanes            HipKittens, kernels/attn/gqa_backwards: 64×256 with four waves where the
-//   pipeline
-//                                is interleaved; else half as many keys, for which two waves per SIMD have
-//                                room
+//                                up to 64: 128×128; 96: 64×128; 128: 80×128, causal 64×128;
+//                                192: 64×96 with 12 waves; 256: 64×80; others with 8 waves
+//   waves of 64 lanes            HipKittens, kernels/attn/gqa_backwards: 64×256 with 4 waves where the
+//                                pipeline is interleaved; else half as many keys, for which two waves per
+//                                SIMD have room
 //   mma.sync                     FlashAttention-2, csrc/flash_attn/src/flash_bwd_launch_template.h: 64×128,
-//   eight
+//                                8 waves
 void assume_backward_tile(Values& values, const Gpu& gpu, const AttentionProblem& problem);
 
 // Tiles that a search may try, as attend_tile_axis().

@@ -30,40 +30,34 @@ const std::array<Spec, 7> kKnobs{{
 }};
 
 template <Mapping mapping>
-Schedule build(const Problem& problem, const Machine& machine, const Values& values);
+Schedule build(const Problem& problem, const Machine& machine, const Values& values) {
+  const AttentionProblem attention = attention_problem_of(problem);
+  return backward_schedule(name_of(mapping), mapping, attention, backward_knobs_of(attention, values),
+                           machine);
+}
 
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values);
-Values default_knobs(const Problem& problem, const Machine& machine);
 
 constexpr std::array<std::string_view, 4> kTileKnobs{"tile", "waves", "pipeline", "kernel"};
-
-constexpr std::size_t kFirstMapping = 1;  // the first pattern with a mapping
 
 const std::array<Pattern, 4> kPatterns{{
     {.name = "library",
      .summary = "the vendor's kernels: FlashAttention-3, cuDNN or AITER; one head after the other",
      .build = build_library,
      .vendor = true},
-    {.name = "naive-block-first",
+    {.name = name_of(Mapping::naive_block_first),
      .summary = "blocks of keys of all heads in turn: a die has every so many-th head, all at once",
      .knobs = kTileKnobs,
      .build = build<Mapping::naive_block_first>},
-    {.name = "swizzled-block-first",
+    {.name = name_of(Mapping::swizzled_block_first),
      .summary = "blocks of keys of all heads in turn, but a die has heads in a row, all at once",
      .knobs = kTileKnobs,
      .build = build<Mapping::swizzled_block_first>},
-    {.name = "naive-head-first",
+    {.name = name_of(Mapping::naive_head_first),
      .summary = "all blocks of keys of one head after the other, each head on all dies",
      .knobs = kTileKnobs,
      .build = build<Mapping::naive_head_first>},
 }};
-
-template <Mapping mapping>
-Schedule build(const Problem& problem, const Machine& machine, const Values& values) {
-  const AttentionProblem attention = attention_problem_of(problem);
-  return backward_schedule(kPatterns[kFirstMapping + static_cast<std::size_t>(mapping)].name, mapping,
-                           attention, backward_knobs_of(attention, values), machine);
-}
 
 // AITER's kernels are assembly, as HipKittens' interleaved ones.
 Schedule build_library(const Problem& problem, const Machine& machine, const Values&) {

@@ -43,7 +43,11 @@ const std::array<Spec, 9> kKnobs{{
 }};
 
 template <Mapping mapping>
-Schedule build(const Problem& problem, const Machine& machine, const Values& values);
+Schedule build(const Problem& problem, const Machine& machine, const Values& values) {
+  const AttentionProblem attention = attention_problem_of(problem);
+  return attention_schedule(name_of(mapping), mapping, attention, attention_knobs_of(attention, values),
+                            machine);
+}
 
 using Names = std::string_view;
 Schedule build_library(const Problem& problem, const Machine& machine, const Values& values);
@@ -52,38 +56,28 @@ Values default_knobs(const Problem& problem, const Machine& machine);
 constexpr std::array<Names, 5> kTileKnobs{"tile", "waves", "pipeline", "kernel", "persistent"};
 constexpr std::array<Names, 6> kFormKnobs{"tile", "waves", "pipeline", "kernel", "persistent", "swizzle"};
 
-constexpr std::size_t kFirstMapping = 1;  // the first pattern with a mapping
-
 const std::array<Pattern, 5> kPatterns{{
     {.name = "library",
      .summary = "the vendor's kernel: cuDNN or AITER; one head after the other",
      .build = build_library,
      .vendor = true},
-    {.name = "naive-block-first",
+    {.name = name_of(Mapping::naive_block_first),
      .summary = "heads in turn: a die has every so many-th head, all at once",
      .knobs = kTileKnobs,
      .build = build<Mapping::naive_block_first>},
-    {.name = "swizzled-block-first",
+    {.name = name_of(Mapping::swizzled_block_first),
      .summary = "heads in turn, but a die has heads in a row, all at once",
      .knobs = kTileKnobs,
      .build = build<Mapping::swizzled_block_first>},
-    {.name = "naive-head-first",
+    {.name = name_of(Mapping::naive_head_first),
      .summary = "one head after the other, each on all dies",
      .knobs = kTileKnobs,
      .build = build<Mapping::naive_head_first>},
-    {.name = "swizzled-head-first",
+    {.name = name_of(Mapping::swizzled_head_first),
      .summary = "every die has heads of its own, one after the other",
      .knobs = kFormKnobs,
      .build = build<Mapping::swizzled_head_first>},
 }};
-
-template <Mapping mapping>
-Schedule build(const Problem& problem, const Machine& machine, const Values& values) {
-  const AttentionProblem attention = attention_problem_of(problem);
-  const AttentionKnobs knobs = attention_knobs_of(attention, values);
-  return attention_schedule(kPatterns[kFirstMapping + static_cast<std::size_t>(mapping)].name, mapping,
-                            attention, knobs, machine);
-}
 
 // The largest tile that fits and leaves room for two workgroups: cuDNN's tiles are not known, and its kernels
 // begin the next tile while they store the last one.
