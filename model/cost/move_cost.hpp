@@ -6,11 +6,12 @@
 //   time = (latency + bytes / rate) / share
 //
 //   latency  of the operation, and of the memory that it reads, own or of a peer
-//   rate     the least of: the limit of its compute unit for such a move (bytes in flight over latency, a
-//   rate
-//            in machine files), shared by the workgroups on the unit; for stores, the vector work of the
-//            kernel per byte (Kernel::clk_per_stored_byte); the rate of a library's kernel; and, for a peer's
-//            memory, the narrowest link or port on the way
+//   rate     the least of
+//            - the limit of its compute unit for such a move (bytes in flight over latency, a rate in
+//              machine files), shared by the workgroups on the unit
+//            - for stores, the vector work of the kernel per byte (Kernel::clk_per_stored_byte)
+//            - the rate of a library's kernel
+//            - for a peer's memory, the narrowest link or port on the way
 //   share    share of the boost clock, and of the rate of a kernel that only moves data
 //
 // This is the rate of a move alone. LinkRates has the cost per byte of links and ports that moves share. The

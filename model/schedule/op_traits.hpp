@@ -240,7 +240,7 @@ constexpr bool writes_memory(OpKind kind) {
 constexpr bool is_asynchronous(OpKind kind) { return writes_memory(kind) && !multiplies(kind); }
 // Operations with log-sum-exps beside the accumulator.
 constexpr bool merges(OpKind kind) { return kind == OpKind::attend || kind == OpKind::combine; }
-// Loads, reductions, combinations and normalisations: a tile enters the accumulator.
+// Loads, reductions, combinations, normalisations and row products: a tile enters the accumulator.
 constexpr bool loads_tile(OpKind kind) {
   return has(kind, [](auto& row) { return row.reads == Reads::tile; });
 }
