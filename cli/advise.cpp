@@ -53,7 +53,7 @@ struct AdviseArguments : RunInputOptions {
 
 ordered_json forms_json(const Advice& advice) {
   ordered_json forms = ordered_json::array();
-  for (const LibraryForm& one : library_forms(advice.candidates))
+  for (const RankedLibraryForm& one : library_forms(advice.candidates))
     forms.push_back(json_of(library_form_fields(), one));
   return forms;
 }

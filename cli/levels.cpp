@@ -105,7 +105,7 @@ Table instruction_table(const KStep& step, const StepTime& time) {
     std::int64_t count = 0, busy = 0;
     StepUnit unit = StepUnit::none;
     for (const StepInstruction& one : step.instructions) {
-      if (one.kind != static_cast<StepKind>(kind)) continue;
+      if (one.kind != static_cast<InstructionKind>(kind)) continue;
       ++count;
       busy += std::int64_t{one.busy} * step.waves_per_simd;
       unit = one.unit;

@@ -12,7 +12,8 @@ bool Crowds::counts(const WorkgroupState& wg, const DataPath& path) const {
   if (!crowding_.any() || run_.costs_of(wg).tuned || path.fan > 1) return false;
   const std::int32_t per_node = run_.machine.gpus_per_node;
   return path.peer / per_node == path.rank / per_node &&
-         (path.kind == MoveKind::remote_copy || (path.kind == MoveKind::remote_store && !wg.has_sender));
+         (path.kind == DataMoveKind::remote_copy ||
+          (path.kind == DataMoveKind::remote_store && !wg.has_sender));
 }
 
 // Adds a transfer to the links of the sender and the receiver.

@@ -9,7 +9,7 @@
 
 namespace tritax::engine {
 
-struct DataPath : Move {
+struct DataPath : DataMove {
   KernelProfile profile = KernelProfile::interpreter;
   Level source = Level::chip;
   bool mixed = false;    // several sources: `source` is the farthest, TileRecords::bytes_read() has all

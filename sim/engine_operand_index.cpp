@@ -145,7 +145,7 @@ MatmulShape OperandIndex::shape_of(const Op& op) const {
 void OperandIndex::add_peer(const Op& op, double steps, std::int32_t stages, MatmulShape& shape) const {
   const Kernel& kernel = run_.schedule.kernels[kernel_];
   const Op load = load_of_a(op, kernel.rank);
-  const Move move = move_of(load, kernel.rank);
+  const DataMove move = move_of(load, kernel.rank);
   const double round_trip_ns =
       run_.machine.fabric.load_round_trip_ns + 2 * between_nodes_ns(run_.machine, move.rank, move.peer);
   shape.peer = load.rank;

@@ -19,7 +19,7 @@ double Outlook::shortest_move_ns(const Kernel& kernel, const WorkgroupState& wg,
   const Op& op = run_.schedule.ops[op_index];
   if (!moves_data(op.kind)) return 0;
   if (op.by_engine) return tile_bytes(run_.schedule, op) / run_.machine.copy_engine.gb_per_s;
-  const Move move = move_of(op, kernel.rank);
+  const DataMove move = move_of(op, kernel.rank);
   const MoveConditions best{.gb_per_s = run_.moves.workgroup_gb_per_s(wg.kernel, move.kind),
                             .read_ns = least_read_ns_,
                             .lone = run_.is_lone_copy(wg, op_index, move),

@@ -81,7 +81,7 @@ std::uint32_t Run::begin_of_program(const WorkgroupState& wg, std::uint32_t op) 
 
 // Whether an operation is a lone copy: it reads own memory, and no copy is right before it that it could
 // overlap.
-bool Run::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const Move& move) const {
+bool Run::is_lone_copy(const WorkgroupState& wg, std::uint32_t op_index, const DataMove& move) const {
   if (!move.copies_own()) return false;
   const std::uint32_t first = begin_of_program(wg, op_index);
   const auto stands_for_order = [&](const Op& op) {

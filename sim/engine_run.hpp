@@ -45,7 +45,7 @@ struct Run {
   // The first operation of the workgroup or item that `op` belongs to.
   std::uint32_t begin_of_program(const WorkgroupState& wg, std::uint32_t op) const;
 
-  bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const Move& move) const;
+  bool is_lone_copy(const WorkgroupState& wg, std::uint32_t op, const DataMove& move) const;
   bool is_next_probe(const WorkgroupState& wg, std::uint32_t op) const;
 
   // Between two events of a workgroup come events of thousands of other workgroups: without this prefetch the

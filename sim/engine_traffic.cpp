@@ -20,12 +20,12 @@ DataPath DataTraffic::path_of(WorkgroupState& wg, const Op& op, double now) {
   const auto read_locally = [&](std::int32_t buffer, std::int32_t row, std::int32_t col) {
     tiles_.read(wg, buffer, {row, col, op.rect.rows, op.rect.cols}, path, now);
   };
-  if (path.kind == MoveKind::local_load) read_locally(op.buffer, op.rect.row, op.rect.col);
+  if (path.kind == DataMoveKind::local_load) read_locally(op.buffer, op.rect.row, op.rect.col);
   if (path.copies_own()) read_locally(op.src_buffer, op.src_row, op.src_col);
   const std::int32_t residents = run_.gpus[rank].cus[static_cast<std::size_t>(wg.cu)].residents(kernel.tile);
   const std::int32_t moves = op.multimem ? 1 : wg.together;
   path.cap_gb_per_s = run_.moves.workgroup_gb_per_s(wg.kernel, path.kind, std::max(1, residents) * moves);
-  if (path.kind == MoveKind::local_store) path.vector_clk = kernel.clk_per_stored_byte;
+  if (path.kind == DataMoveKind::local_store) path.vector_clk = kernel.clk_per_stored_byte;
   const double payload_share =
       path.traffic() == Traffic::stores ? run_.moves.rates(wg.kernel).payload_share : 1;
   path.with_flags = 1 / payload_share;
@@ -143,7 +143,7 @@ std::vector<FluidNetwork::Use> DataTraffic::uses_of(const DataPath& path) const 
     from_hbm = tiles_.bytes_read(Level::hbm) / path.bytes;
     from_llc = from_hbm + tiles_.bytes_read(Level::llc) / path.bytes;
   }
-  const bool loads = path.kind == MoveKind::local_load || path.kind == MoveKind::remote_load;
+  const bool loads = path.kind == DataMoveKind::local_load || path.kind == DataMoveKind::remote_load;
   const double to_llc = loads ? 0 : 1;
   const double to_hbm = path.written_back ? write_back_.write_cost() : 0;
   const bool local = path.peer == path.rank && path.fan == 1;
@@ -177,7 +177,7 @@ std::vector<FluidNetwork::Use> DataTraffic::uses_of(const DataPath& path) const 
 
 std::vector<FluidNetwork::Use> DataTraffic::uses_of_operand(std::int32_t rank, std::int32_t peer,
                                                             KernelProfile profile, double link_cost) const {
-  DataPath path{{MoveKind::remote_load, rank, peer}, profile};
+  DataPath path{{DataMoveKind::remote_load, rank, peer}, profile};
   path.link_cost = link_cost;
   return uses_of(path);
 }

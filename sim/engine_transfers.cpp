@@ -76,7 +76,8 @@ void Transfers::begin(WorkgroupState& wg, std::uint32_t id, std::uint32_t op_ind
   }
   // A transfer that has a link for itself gets its full rate. A class has one level for all its activities,
   // so this is decided once, when the transfer starts.
-  const bool common = path.kind == MoveKind::remote_store && wg.has_sender && parts_.lock_step.coalesces(wg);
+  const bool common =
+      path.kind == DataMoveKind::remote_store && wg.has_sender && parts_.lock_step.coalesces(wg);
   const double weight = !run_.fluid.contended(class_id) ? 1
                         : common                        ? parts_.lock_step.weight_in_port(wg, op_index)
                                                         : parts_.luck.service_weight(wg, op_index);
@@ -95,7 +96,7 @@ void Transfers::note_store(WorkgroupState& wg, std::uint32_t op_index, const Dat
 // Notes the copy that the workgroup posts to a copy engine.
 void Transfers::note_posted(WorkgroupState& wg, std::uint32_t op_index, double now) {
   const Op& op = run_.schedule.ops[op_index];
-  const Move move = move_of(op, wg.rank);
+  const DataMove move = move_of(op, wg.rank);
   note_in_flight(wg, op_index, move, tile_bytes(run_.schedule, op));
   wg.store_start_ns = now;
   wg.store_reread_ns = wg.store_lost_ns = 0;
@@ -104,7 +105,7 @@ void Transfers::note_posted(WorkgroupState& wg, std::uint32_t op_index, double n
   if (op_index == wg.pc) parts_.outlook.look_ahead(wg, now);
 }
 
-void Transfers::note_in_flight(WorkgroupState& wg, std::uint32_t op_index, const Move& move,
+void Transfers::note_in_flight(WorkgroupState& wg, std::uint32_t op_index, const DataMove& move,
                                double bytes) const {
   wg.store_in_flight = true;
   wg.store_op = op_index;

@@ -44,7 +44,7 @@ class Transfers {
  private:
   double cap_of(const WorkgroupState& wg, std::uint32_t op, const DataPath& path) const;
   void note_store(WorkgroupState& wg, std::uint32_t op, const DataPath& path);
-  void note_in_flight(WorkgroupState& wg, std::uint32_t op, const Move& move, double bytes) const;
+  void note_in_flight(WorkgroupState& wg, std::uint32_t op, const DataMove& move, double bytes) const;
 
   Run& run_;
   const Parts parts_;

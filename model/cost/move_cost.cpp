@@ -36,10 +36,10 @@ LinkRates link_rates(const Machine& machine, const KernelCosts& costs, int gpus,
 
 }  // namespace
 
-Move move_of(const Op& op, std::int32_t rank) {
-  const auto to_or_from = [&](MoveKind local, MoveKind remote) {
+DataMove move_of(const Op& op, std::int32_t rank) {
+  const auto to_or_from = [&](DataMoveKind local, DataMoveKind remote) {
     const bool passes_no_link = op.rank == rank && !op.multimem;
-    return Move{passes_no_link ? local : remote, rank, op.rank};
+    return DataMove{passes_no_link ? local : remote, rank, op.rank};
   };
   switch (op.kind) {
     case OpKind::load:
@@ -47,35 +47,35 @@ Move move_of(const Op& op, std::int32_t rank) {
     case OpKind::combine:
     case OpKind::rms_norm:
     case OpKind::row_dot:
-      return to_or_from(MoveKind::local_load, MoveKind::remote_load);
+      return to_or_from(DataMoveKind::local_load, DataMoveKind::remote_load);
     case OpKind::store:
-      return to_or_from(MoveKind::local_store, MoveKind::remote_store);
+      return to_or_from(DataMoveKind::local_store, DataMoveKind::remote_store);
     case OpKind::copy:
       if (op.by_engine) return move_by_engine(op, rank);
-      if (op.src_rank != rank) return {MoveKind::remote_get, rank, op.src_rank};
-      return to_or_from(MoveKind::local_copy, MoveKind::remote_copy);
+      if (op.src_rank != rank) return {DataMoveKind::remote_get, rank, op.src_rank};
+      return to_or_from(DataMoveKind::local_copy, DataMoveKind::remote_copy);
     case OpKind::atomic_add:
-      return to_or_from(MoveKind::local_atomic, MoveKind::remote_atomic);
+      return to_or_from(DataMoveKind::local_atomic, DataMoveKind::remote_atomic);
     default:
       break;
   }
   TRITAX_ASSERT(false, "not a data operation");
 }
 
-Move move_by_engine(const Op& transfer, std::int32_t rank) {
-  if (transfer.rank == transfer.src_rank) return {MoveKind::engine_copy, transfer.rank, transfer.rank};
-  if (transfer.src_rank == rank) return {MoveKind::engine_put, rank, transfer.rank};
-  return {MoveKind::engine_get, transfer.rank, transfer.src_rank};
+DataMove move_by_engine(const Op& transfer, std::int32_t rank) {
+  if (transfer.rank == transfer.src_rank) return {DataMoveKind::engine_copy, transfer.rank, transfer.rank};
+  if (transfer.src_rank == rank) return {DataMoveKind::engine_put, rank, transfer.rank};
+  return {DataMoveKind::engine_get, transfer.rank, transfer.src_rank};
 }
 
-double unit_gb_per_s(const Gpu& gpu, const KernelCosts& costs, MoveKind kind) {
-  TRITAX_ASSERT(kind < MoveKind::engine_copy, "a copy engine is no compute unit");
+double unit_gb_per_s(const Gpu& gpu, const KernelCosts& costs, DataMoveKind kind) {
+  TRITAX_ASSERT(kind < DataMoveKind::engine_copy, "a copy engine is no compute unit");
   const Traffic traffic = traffic_of(kind);
   if (traffic == Traffic::loads) return gpu.cu_remote_load_gb_per_s;
   if (traffic == Traffic::atomics) return gpu.cu_remote_atomic_gb_per_s;
-  if (kind == MoveKind::local_load) return gpu.cu_load_gb_per_s;
+  if (kind == DataMoveKind::local_load) return gpu.cu_load_gb_per_s;
   const double stores = traffic == Traffic::stores ? gpu.cu_remote_store_gb_per_s : gpu.cu_store_gb_per_s;
-  const bool loads_first = Move{kind}.copies_own() && costs.guarded_copy_gb_per_s <= 0;
+  const bool loads_first = DataMove{kind}.copies_own() && costs.guarded_copy_gb_per_s <= 0;
   return loads_first ? std::min(gpu.cu_load_gb_per_s, stores) : stores;
 }
 
@@ -94,12 +94,12 @@ MoveCosts::MoveCosts(const Schedule& schedule, const Machine& machine, const Cos
   }
 }
 
-double MoveCosts::workgroup_gb_per_s(std::size_t kernel, MoveKind kind, std::int32_t sharers) const {
+double MoveCosts::workgroup_gb_per_s(std::size_t kernel, DataMoveKind kind, std::int32_t sharers) const {
   const KernelRates& limits = rates_[kernel];
   double rate = unit_gb_per_s(machine_.gpu, costs_.of(schedule_.kernels[kernel]), kind) /
                 (sharers * limits.time_factor);
   const double vector_clk = schedule_.kernels[kernel].clk_per_stored_byte;
-  if (kind == MoveKind::local_store && vector_clk > 0) {
+  if (kind == DataMoveKind::local_store && vector_clk > 0) {
     rate = std::min(rate, machine_.gpu.boost_clock_ghz / vector_clk);
   }
   if (limits.workgroup_gb_per_s > 0) rate = std::min(rate, limits.workgroup_gb_per_s);
@@ -107,7 +107,7 @@ double MoveCosts::workgroup_gb_per_s(std::size_t kernel, MoveKind kind, std::int
   return limited ? std::min(rate, limits.remote_store_gb_per_s) : rate;
 }
 
-double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move& move,
+double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const DataMove& move,
                                  const MoveConditions& met) const {
   const KernelCosts& costs = costs_.of(kernel);
   const double bytes = tile_bytes(schedule_, op);
@@ -140,7 +140,7 @@ double MoveCosts::gb_per_s_alone(const Kernel& kernel, const Op& op, const Move&
 }
 
 // Rate of the fabric for a move without other traffic.
-double MoveCosts::way_gb_per_s(const Move& move, const LinkRates& links) const {
+double MoveCosts::way_gb_per_s(const DataMove& move, const LinkRates& links) const {
   double rate = std::min(links.ingress_gb_per_s, links.egress_gb_per_s);
   const auto from = static_cast<std::size_t>(move.from());
   for (const int edge : topology_.routes[from][static_cast<std::size_t>(move.to())]) {
@@ -165,7 +165,7 @@ bool MoveCosts::is_ragged(const Op& op) const {
              .ragged_ends > 0;
 }
 
-double MoveCosts::message_cost(const Op& op, const Move& move, KernelProfile profile,
+double MoveCosts::message_cost(const Op& op, const DataMove& move, KernelProfile profile,
                                double payload_share) const {
   const double bytes = tile_bytes(schedule_, op);
   const bool from_peer = op.kind == OpKind::copy && op.rank == move.rank;

@@ -36,7 +36,7 @@
 
 namespace tritax {
 
-enum class MoveKind : std::uint8_t {
+enum class DataMoveKind : std::uint8_t {
   local_load,
   local_store,
   local_copy,
@@ -55,7 +55,7 @@ enum class MoveKind : std::uint8_t {
 enum class Traffic : std::uint8_t { none, stores, atomics, loads, engine_stores, engine_loads };
 inline constexpr std::size_t kTrafficCount = 6;
 
-constexpr Traffic traffic_of(MoveKind kind) {
+constexpr Traffic traffic_of(DataMoveKind kind) {
   constexpr std::array<Traffic, 12> by_kind{
       Traffic::none,    Traffic::none,   Traffic::none,          Traffic::none,
       Traffic::loads,   Traffic::stores, Traffic::stores,        Traffic::loads,
@@ -64,8 +64,8 @@ constexpr Traffic traffic_of(MoveKind kind) {
   return by_kind[static_cast<std::size_t>(kind)];
 }
 
-struct Move {
-  MoveKind kind = MoveKind::local_store;
+struct DataMove {
+  DataMoveKind kind = DataMoveKind::local_store;
   std::int32_t rank = 0;  // of the workgroup, or of the memory that a copy engine pushes from or pulls to
   std::int32_t peer = 0;  // the other side; `rank` if there is none
 
@@ -73,24 +73,24 @@ struct Move {
   bool pulls() const { return traffic() == Traffic::loads || traffic() == Traffic::engine_loads; }
   std::int32_t from() const { return pulls() ? peer : rank; }
   std::int32_t to() const { return pulls() ? rank : peer; }
-  bool adds() const { return kind == MoveKind::local_atomic || kind == MoveKind::remote_atomic; }
+  bool adds() const { return kind == DataMoveKind::local_atomic || kind == DataMoveKind::remote_atomic; }
   // A workgroup copies from the memory of its own GPU.
-  bool copies_own() const { return kind == MoveKind::local_copy || kind == MoveKind::remote_copy; }
-  bool reads_own() const { return kind == MoveKind::local_load || copies_own(); }
+  bool copies_own() const { return kind == DataMoveKind::local_copy || kind == DataMoveKind::remote_copy; }
+  bool reads_own() const { return kind == DataMoveKind::local_load || copies_own(); }
 };
 
 // The move of an operation that moves data, by a workgroup of `rank`. What the switch carries out goes over
 // links also where it is of the own rank.
-Move move_of(const Op& op, std::int32_t rank);
+DataMove move_of(const Op& op, std::int32_t rank);
 
 // The move of a transfer that the host of `rank` has posted: an engine of `rank` pushes if `rank` has the
 // source; otherwise the GPU with the target pulls.
-Move move_by_engine(const Op& transfer, std::int32_t rank);
+DataMove move_by_engine(const Op& transfer, std::int32_t rank);
 
 // Highest rate of one compute unit. `kind` is not of a copy engine. If the machine file has the costs of a
 // guarded copy, these costs include the loads of a copy from own memory, and the loads of the next copy hide
 // behind its stores.
-double unit_gb_per_s(const Gpu& gpu, const KernelCosts& costs, MoveKind kind);
+double unit_gb_per_s(const Gpu& gpu, const KernelCosts& costs, DataMoveKind kind);
 
 // Additional latency to a GPU of another node over a GPU of the same node.
 inline double between_nodes_ns(const Machine& machine, std::int32_t from, std::int32_t to) {
@@ -149,10 +149,10 @@ class MoveCosts {
 
   // Rate of one of `sharers` workgroups of a kernel on a compute unit, once its bytes flow; no move of these
   // workgroups is faster.
-  double workgroup_gb_per_s(std::size_t kernel, MoveKind kind, std::int32_t sharers = 1) const;
+  double workgroup_gb_per_s(std::size_t kernel, DataMoveKind kind, std::int32_t sharers = 1) const;
 
   // Bytes of a move / time from its start to its end. 0: unlimited, if a rate is unknown.
-  double gb_per_s_alone(const Kernel& kernel, const Op& op, const Move& move,
+  double gb_per_s_alone(const Kernel& kernel, const Op& op, const DataMove& move,
                         const MoveConditions& met) const;
 
   // By Traffic.
@@ -167,7 +167,7 @@ class MoveCosts {
   double link_cost(const Kernel& kernel, const Op& op, bool in_boxes) const;
 
   // Whether NICs carry a move, and count its messages besides its bytes.
-  bool is_message(const Move& move) const {
+  bool is_message(const DataMove& move) const {
     return machine_.network.message_ns > 0 &&
            move.rank / machine_.gpus_per_node != move.peer / machine_.gpus_per_node;
   }
@@ -175,10 +175,11 @@ class MoveCosts {
   // contiguous run of bytes of the remote matrix: a row of a tile, or the whole tile if it is as wide as the
   // matrix (InfiniBand Architecture Specification, vol. 1, §9.4: one remote address per request). Flags in
   // the words of the data are bytes of the message: `payload_share` as of Kernel.
-  double message_cost(const Op& op, const Move& move, KernelProfile profile, double payload_share = 1) const;
+  double message_cost(const Op& op, const DataMove& move, KernelProfile profile,
+                      double payload_share = 1) const;
 
  private:
-  double way_gb_per_s(const Move& move, const LinkRates& links) const;
+  double way_gb_per_s(const DataMove& move, const LinkRates& links) const;
   bool is_ragged(const Op& op) const;
 
   const Schedule& schedule_;

@@ -93,13 +93,13 @@ void Cases::tile_sizes() {
   constexpr int kDataThreads = 256;
   constexpr std::int32_t kAccumulatorRows = 128;  // of a load; more do not fit
   for (const Motion kind : {Motion::copy_out, Motion::load}) {
-    for (const Traffic traffic : {Traffic::local, Traffic::one_pair}) {
+    for (const TrafficPattern traffic : {TrafficPattern::local, TrafficPattern::one_pair}) {
       for (const int threads : {0, kDataThreads}) {
         if (kind == Motion::load && threads == 0) continue;
         for (const std::int64_t footprint : {kWalked, kInL2}) {
           for (const std::int32_t rows : {16, 32, 64, 128, 256}) {
             if (kind == Motion::load && rows > kAccumulatorRows) continue;
-            const int ranks = traffic == Traffic::local ? 1 : 2;
+            const int ranks = traffic == TrafficPattern::local ? 1 : 2;
             const MotionCase c{kind, traffic, ranks, kWorkgroups, threads, kWalked, rows, footprint};
             const double tiles = static_cast<double>(c.bytes) / (rows * c.tile_cols * 2.0) / kWorkgroups;
             add(ranks,
@@ -123,7 +123,8 @@ void Cases::guarded_copies() {
   for (const int threads : {0, 256}) {
     for (const std::int64_t footprint : {kWalked, kInL2}) {
       for (const std::int32_t rows : {32, 64, 128, 256}) {
-        MotionCase c{Motion::copy_out, Traffic::one_pair, 2, kWorkgroups, threads, kWalked, rows, footprint};
+        MotionCase c{Motion::copy_out, TrafficPattern::one_pair, 2, kWorkgroups, threads, kWalked, rows,
+                     footprint};
         c.guarded = true;
         MicrobenchRow made = row("guarded", std::string(name_of(c.motion)),
                                  parameters("kernel", threads == 0 ? "matmul" : "data", "workgroups",
@@ -136,7 +137,7 @@ void Cases::guarded_copies() {
     }
   }
   for (const auto& [m, n] : {std::pair{64, 128}, std::pair{128, 128}, std::pair{128, 256}}) {
-    for (const Traffic traffic : {Traffic::one_pair, Traffic::all_rotated}) {
+    for (const TrafficPattern traffic : {TrafficPattern::one_pair, TrafficPattern::all_rotated}) {
       for (const int threads : {0, 256}) {
         for (const int workgroups : {4, 8, 12, 16, 20, 24, 32})
           guarded_copy(traffic, m, n, workgroups, threads);
@@ -146,7 +147,8 @@ void Cases::guarded_copies() {
 }
 
 // In a matrix, as the patterns do it.
-void Cases::guarded_copy(Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int threads) {
+void Cases::guarded_copy(TrafficPattern traffic, std::int32_t m, std::int32_t n, int workgroups,
+                         int threads) {
   constexpr int kTiles = 64;  // of a workgroup
   MotionCase c = matrix_copies(2, workgroups, m, n);
   c.traffic = traffic;
@@ -158,7 +160,7 @@ void Cases::guarded_copy(Traffic traffic, std::int32_t m, std::int32_t n, int wo
           parameters("traffic", name_of(traffic), "gpus", 2, "kernel", threads == 0 ? "matmul" : "data",
                      "workgroups", workgroups, "tile", tile_text(m, n), "columns", c.matrix_cols),
           MicrobenchMetric::kernel_time);
-  made.kernel = traffic == Traffic::one_pair ? 1 : 2;  // after those that set the flags
+  made.kernel = traffic == TrafficPattern::one_pair ? 1 : 2;  // after those that set the flags
   add(2, {per(std::move(made), "ns/tile", 1e3 / kTiles)}, [=] { return motion(c); });
 }
 
@@ -172,7 +174,7 @@ void Cases::beside() {
         for (const int quarters : {1, 2, 3, 4}) {
           for (const auto& [product_m, product_n] : {std::pair{128, 256}, std::pair{64, 128}}) {
             MotionCase c = matrix_copies(2, workgroups, m, n);
-            c.traffic = Traffic::one_pair;
+            c.traffic = TrafficPattern::one_pair;
             c.threads = threads;
             c.bytes = std::int64_t{2} * m * n * workgroups * kTiles;
             c.guarded = c.flag_each = true;
@@ -193,7 +195,7 @@ void Cases::beside() {
   }
 }
 
-void Cases::motions(const std::string& group, Traffic traffic, int ranks) {
+void Cases::motions(const std::string& group, TrafficPattern traffic, int ranks) {
   constexpr int kAtomicShare = 16;  // fewer bytes: atomics are slow
   for (std::size_t kind = 0; kind < kMotionNames.size(); ++kind) {
     for (const int threads : {256, 1024}) {
@@ -212,7 +214,7 @@ void Cases::motions(const std::string& group, Traffic traffic, int ranks) {
   }
 }
 
-void Cases::stored_tiles(const std::string& group, Traffic traffic, int ranks) {
+void Cases::stored_tiles(const std::string& group, TrafficPattern traffic, int ranks) {
   constexpr int kTiles = 60;
   for (const auto& [m, n] : {std::pair{128, 256}, std::pair{128, 128}}) {
     for (const int workgroups : some_and_all({1, 2, 4, 8, 16, 32, 64})) {
@@ -229,7 +231,7 @@ void Cases::stored_tiles(const std::string& group, Traffic traffic, int ranks) {
 
 // Tiles of a wide matrix, as the patterns move them: the rows of a tile are far apart.
 MotionCase Cases::matrix_copies(int ranks, int workgroups, std::int32_t m, std::int32_t n) const {
-  MotionCase c{Motion::copy_out, Traffic::all_rotated, ranks, workgroups, 256, bytes_for(workgroups)};
+  MotionCase c{Motion::copy_out, TrafficPattern::all_rotated, ranks, workgroups, 256, bytes_for(workgroups)};
   c.tile_rows = m;
   c.tile_cols = n;
   c.matrix_cols = 8192;
@@ -238,7 +240,7 @@ MotionCase Cases::matrix_copies(int ranks, int workgroups, std::int32_t m, std::
 
 // Likewise, stored behind a product. Side by side, as in stored_tiles(), all workgroups write at multiples of
 // one large power of two from each other, and a link carries 10 to 25 % less (2 H200, 2026-11-23).
-void Cases::matrix_stores(Traffic traffic, int ranks) {
+void Cases::matrix_stores(TrafficPattern traffic, int ranks) {
   constexpr int kTiles = 60;
   constexpr std::int32_t kColumns = 8192;
   for (const auto& [m, n] : {std::pair{128, 128}, std::pair{128, 256}}) {
@@ -288,12 +290,12 @@ void Cases::ragged() {
 }
 
 void Cases::remote() {
-  motions("remote", Traffic::one_pair, 2);
-  stored_tiles("remote", Traffic::one_pair, 2);
+  motions("remote", TrafficPattern::one_pair, 2);
+  stored_tiles("remote", TrafficPattern::one_pair, 2);
   for (int ranks = 2; ranks <= gpus_; ranks *= 2) {
-    motions("remote", Traffic::all_rotated, ranks);
-    stored_tiles("remote", Traffic::all_rotated, ranks);
-    if (ranks > 2) motions("remote", Traffic::all_in_order, ranks);
+    motions("remote", TrafficPattern::all_rotated, ranks);
+    stored_tiles("remote", TrafficPattern::all_rotated, ranks);
+    if (ranks > 2) motions("remote", TrafficPattern::all_in_order, ranks);
   }
 }
 
@@ -301,7 +303,7 @@ void Cases::remote() {
 void Cases::arbitration() {
   for (int ranks = 1; ranks <= gpus_; ranks *= 2) {
     MotionCase c = matrix_copies(ranks, compute_units_, 128, 128);
-    if (ranks == 1) c.traffic = Traffic::local;
+    if (ranks == 1) c.traffic = TrafficPattern::local;
     MicrobenchRow copies = row("arbitration", "copies",
                                parameters("gpus", ranks, "workgroups", compute_units_, "tile",
                                           tile_text(c.tile_rows, c.tile_cols), "bytes", c.bytes),
@@ -316,7 +318,7 @@ void Cases::caches() {
   constexpr std::int64_t kFootprint = 8 * kMebibyte;
   for (const Motion kind : {Motion::load, Motion::copy_out}) {
     for (const int workgroups : some_and_all({1, 2, 4, 8, 16, 32, 64})) {
-      MotionCase c{kind, Traffic::local, 1, workgroups, 256, bytes_for(workgroups)};
+      MotionCase c{kind, TrafficPattern::local, 1, workgroups, 256, bytes_for(workgroups)};
       c.footprint = kFootprint;
       add(1,
           {rate(row("l2", std::string(name_of(kind)),
@@ -333,7 +335,8 @@ void Cases::sizes() {
   constexpr int kWorkgroups = 32;
   for (std::size_t kind = 0; kind < kMotionNames.size(); ++kind) {
     for (const std::int64_t mebibytes : {1, 4, 16, 64, 256}) {
-      MotionCase c{static_cast<Motion>(kind), Traffic::one_pair, 2, kWorkgroups, 1024, mebibytes * kMebibyte};
+      MotionCase c{static_cast<Motion>(kind), TrafficPattern::one_pair, 2, kWorkgroups, 1024,
+                   mebibytes * kMebibyte};
       if (c.motion == Motion::atomic_add && mebibytes > 16) continue;  // atomics are slow
       add(2,
           {rate(row("size", std::string(name_of(c.motion)),

@@ -233,9 +233,9 @@ void Cases::cold() {
   }
   // Likewise of kernels without matmuls, alone and behind a short kernel.
   for (const bool behind : {false, true}) {
-    for (const Traffic traffic : {Traffic::local, Traffic::one_pair}) {
+    for (const TrafficPattern traffic : {TrafficPattern::local, TrafficPattern::one_pair}) {
       for (const std::int64_t flush : {std::int64_t{0}, 256 * kMebibyte}) {
-        const int ranks = traffic == Traffic::local ? 1 : 2;
+        const int ranks = traffic == TrafficPattern::local ? 1 : 2;
         MotionCase c = matrix_copies(ranks, compute_units_, 128, 128);
         c.traffic = traffic;
         c.bytes = std::int64_t{2} * c.tile_rows * c.tile_cols * c.workgroups;

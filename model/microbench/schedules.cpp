@@ -41,10 +41,10 @@ std::int16_t tile_column(ScheduleBuilder& builder, const char* name, std::int64_
 }
 
 int peer_of(const MotionCase& c, int rank, std::int64_t tile) {
-  if (c.traffic == Traffic::local) return rank;
-  if (c.traffic == Traffic::one_pair) return 1 - rank;
+  if (c.traffic == TrafficPattern::local) return rank;
+  if (c.traffic == TrafficPattern::one_pair) return 1 - rank;
   const auto turn = static_cast<int>(tile % (c.ranks - 1));
-  if (c.traffic == Traffic::all_rotated) return (rank + 1 + turn) % c.ranks;
+  if (c.traffic == TrafficPattern::all_rotated) return (rank + 1 + turn) % c.ranks;
   return turn < rank ? turn : turn + 1;
 }
 
@@ -275,7 +275,7 @@ class MotionDraft {
     return std::max<std::int64_t>(c_.workgroups, bytes / (std::int64_t{c_.tile_rows} * c_.tile_cols * 2));
   }
 
-  bool is_idle(int rank) const { return c_.traffic == Traffic::one_pair && rank != 0; }
+  bool is_idle(int rank) const { return c_.traffic == TrafficPattern::one_pair && rank != 0; }
 
   std::int16_t matrix(const char* name) {
     return builder_.buffer({name, DType::bf16, rows_ * c_.tile_rows, c_.first_col + columns_ * c_.tile_cols,
@@ -334,8 +334,8 @@ class MotionDraft {
 
 Schedule motion(const MotionCase& c) { return MotionDraft(c).finish(); }
 
-Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles,
-                     std::int32_t matrix_cols) {
+Schedule tile_stores(int ranks, TrafficPattern traffic, std::int32_t m, std::int32_t n, int workgroups,
+                     int tiles, std::int32_t matrix_cols) {
   ScheduleBuilder builder("tile stores", ranks);
   const std::int32_t columns = matrix_cols > 0 ? matrix_cols / n : tiles;
   const std::int32_t rows = (workgroups * tiles + columns - 1) / columns;
@@ -350,7 +350,7 @@ Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n,
   const MotionCase peers{Motion::store, traffic, ranks, workgroups, 0, 0};
   std::vector<std::int32_t> kernels;
   for (int rank = 0; rank < ranks; ++rank) {
-    const bool idle = traffic == Traffic::one_pair && rank != 0;
+    const bool idle = traffic == TrafficPattern::one_pair && rank != 0;
     Kernel kernel;
     kernel.name = "store tiles";
     kernel.rank = rank;

@@ -35,18 +35,18 @@ enum class Motion : std::uint8_t { store, load, copy_out, copy_in, atomic_add };
 inline constexpr std::array<std::string_view, 5> kMotionNames{"store", "load", "copy-out", "copy-in",
                                                               "atomic-add"};
 
-enum class Traffic : std::uint8_t { local, one_pair, all_in_order, all_rotated };
+enum class TrafficPattern : std::uint8_t { local, one_pair, all_in_order, all_rotated };
 inline constexpr std::array<std::string_view, 4> kTrafficNames{"local", "one-pair", "all-in-order",
                                                                "all-rotated"};
 
 constexpr std::string_view name_of(Motion motion) { return kMotionNames[static_cast<std::size_t>(motion)]; }
-constexpr std::string_view name_of(Traffic traffic) {
+constexpr std::string_view name_of(TrafficPattern traffic) {
   return kTrafficNames[static_cast<std::size_t>(traffic)];
 }
 
 struct MotionCase {
   Motion motion = Motion::store;
-  Traffic traffic = Traffic::one_pair;
+  TrafficPattern traffic = TrafficPattern::one_pair;
   int ranks = 2;
   int workgroups = 1;
   int threads = 1024;  // 0: a kernel with a matmul tile of 128×256, as the copies of a specialised kernel
@@ -73,8 +73,8 @@ Schedule motion(const MotionCase& c);
 // Every workgroup of a matmul kernel computes one small product and stores it to `tiles` tiles of C, as fused
 // patterns do: side by side in rows of tiles of its own, or, with `matrix_cols`, wherever the grid of a
 // product would put them in a matrix of so many columns.
-Schedule tile_stores(int ranks, Traffic traffic, std::int32_t m, std::int32_t n, int workgroups, int tiles,
-                     std::int32_t matrix_cols = 0);
+Schedule tile_stores(int ranks, TrafficPattern traffic, std::int32_t m, std::int32_t n, int workgroups,
+                     int tiles, std::int32_t matrix_cols = 0);
 
 // Which workgroups of a grid of tiles begin together: all, those of a column (which share operands of B),
 // those of a row (A), or no two that share any, a K step or several one after the other.

@@ -58,7 +58,7 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   const std::int32_t stages = operand_stages(gpu, vendor, gemm.dtype, tile, resources.lds_bytes);
   if (gpu.async_tile_copy && stages < kFewestStages) return std::nullopt;
   const double store_ns = static_cast<double>(tile.m) * tile.n * bytes_of(stored) /
-                          unit_gb_per_s(gpu, vendor, MoveKind::local_store);
+                          unit_gb_per_s(gpu, vendor, DataMoveKind::local_store);
   const auto rounds = static_cast<double>(ceil_ratio(tiles, gpu.cu_count()));
   const double e = bytes_of(gemm.dtype);
   const double operands = static_cast<double>(gemm.k) * e * static_cast<double>(gemm.m + columns);

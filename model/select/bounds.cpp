@@ -51,10 +51,10 @@ Chain chain_of(const Schedule& schedule, const Machine& machine, const MoveCosts
         store_done = now + (gb_per_s > 0 ? tile_bytes(schedule, op) / gb_per_s : 0);
         continue;
       }
-      MoveKind kind = move_of(op, kernel.rank).kind;
+      DataMoveKind kind = move_of(op, kernel.rank).kind;
       // A copy counts only as stores here, at the store rate of a unit: a looser and simpler bound.
-      if (kind == MoveKind::local_copy) kind = MoveKind::local_store;
-      if (kind == MoveKind::remote_copy) kind = MoveKind::remote_store;
+      if (kind == DataMoveKind::local_copy) kind = DataMoveKind::local_store;
+      if (kind == DataMoveKind::remote_copy) kind = DataMoveKind::remote_store;
       // A full link serves the move at most with that weight.
       const double rate = moves.workgroup_gb_per_s(number, kind) * highest_weight;
       const double ns = tile_bytes(schedule, op) / rate;
@@ -125,7 +125,7 @@ class Wires {
         }
         if (!moves_data(op.kind)) continue;
         if (op.by_engine) {
-          const Move move = move_of(op, kernel.rank);
+          const DataMove move = move_of(op, kernel.rank);
           if (move.peer != move.rank)
             send(move.from(), move.to(), tile_bytes(schedule_, op),
                  moves_.links(kernel.profile, move.traffic()));
@@ -135,7 +135,7 @@ class Wires {
           add_in_switch(kernel, op, std::min(1.0, time_factor) * tile_bytes(schedule_, op));
           continue;
         }
-        const Move move = move_of(op, kernel.rank);
+        const DataMove move = move_of(op, kernel.rank);
         bytes[static_cast<std::size_t>(move.peer)][static_cast<std::size_t>(move.traffic())] +=
             std::min(1.0, time_factor) * tile_bytes(schedule_, op);
       }
@@ -167,7 +167,7 @@ class Wires {
       for (const HostOp& host : schedule_.host[rank]) {
         if (host.kind != HostOpKind::copy) continue;
         const Op& op = schedule_.transfers[static_cast<std::size_t>(host.transfer)];
-        const Move move = move_by_engine(op, static_cast<std::int32_t>(rank));
+        const DataMove move = move_by_engine(op, static_cast<std::int32_t>(rank));
         send(move.from(), move.to(), tile_bytes(schedule_, op),
              moves_.links(KernelProfile::interpreter, move.traffic()));
       }
@@ -207,7 +207,7 @@ class Wires {
 
   // What the switch carries out crosses the own link once, and the link of every rank of its group.
   void add_in_switch(const Kernel& kernel, const Op& op, double bytes) {
-    const Move move = move_of(op, kernel.rank);
+    const DataMove move = move_of(op, kernel.rank);
     const LinkRates& links = moves_.links(kernel.profile, move.traffic());
     const auto cross = [&](int rank, bool out) {
       over(out ? edge_to_switch(topology_, rank) : edge_from_switch(topology_, rank), bytes, links);
@@ -458,7 +458,7 @@ Share share_of(const Schedule& schedule, const Kernel& kernel, const Workgroup& 
     }
     if (moves_data(op.kind) && !(op.multimem && op.with_previous)) {
       const double bytes = tile_bytes(schedule, op);
-      const Move move = move_of(op, kernel.rank);
+      const DataMove move = move_of(op, kernel.rank);
       if (move.peer != move.rank || op.multimem)
         (move.pulls() ? share.fetched_bytes : share.sent_bytes) += bytes;
     }

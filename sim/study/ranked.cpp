@@ -146,30 +146,31 @@ const Fields<Answered>& answered_fields() {
   return fields;
 }
 
-std::vector<LibraryForm> library_forms(const std::vector<Candidate>& candidates) {
-  std::vector<LibraryForm> all;
+std::vector<RankedLibraryForm> library_forms(const std::vector<Candidate>& candidates) {
+  std::vector<RankedLibraryForm> all;
   for (const Candidate& candidate : candidates) {
     for (const FormTime& one : candidate.forms) all.push_back({candidate.pattern, one});
   }
   return all;
 }
 
-const Fields<LibraryForm>& library_form_fields() {
-  static const Fields<LibraryForm> fields{{{.name = "pattern",
-                                            .type = FieldType::text,
-                                            .meaning = "the library",
-                                            .shows = shown::kJson | shown::kRow},
-                                           [](const LibraryForm& one) { return one.pattern->name; }},
-                                          {{.name = "form",
-                                            .type = FieldType::text,
-                                            .meaning = "library form",
-                                            .shows = shown::kJson | shown::kRow},
-                                           [](const LibraryForm& one) { return one.form.form; }},
-                                          {{.name = "time",
-                                            .unit = FieldUnit::time,
-                                            .meaning = "predicted time in that form",
-                                            .shows = shown::kJson | shown::kRow},
-                                           [](const LibraryForm& one) { return one.form.time_ns; }}};
+const Fields<RankedLibraryForm>& library_form_fields() {
+  static const Fields<RankedLibraryForm> fields{
+      {{.name = "pattern",
+        .type = FieldType::text,
+        .meaning = "the library",
+        .shows = shown::kJson | shown::kRow},
+       [](const RankedLibraryForm& one) { return one.pattern->name; }},
+      {{.name = "form",
+        .type = FieldType::text,
+        .meaning = "library form",
+        .shows = shown::kJson | shown::kRow},
+       [](const RankedLibraryForm& one) { return one.form.form; }},
+      {{.name = "time",
+        .unit = FieldUnit::time,
+        .meaning = "predicted time in that form",
+        .shows = shown::kJson | shown::kRow},
+       [](const RankedLibraryForm& one) { return one.form.time_ns; }}};
   return fields;
 }
 

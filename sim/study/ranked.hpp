@@ -35,12 +35,12 @@ const Fields<Ranked>& taxonomy_fields();
 const Fields<Answered>& answered_fields();
 
 // A library in another form of the call.
-struct LibraryForm {
+struct RankedLibraryForm {
   const Pattern* pattern = nullptr;
   FormTime form;
 };
-std::vector<LibraryForm> library_forms(const std::vector<Candidate>& candidates);
-const Fields<LibraryForm>& library_form_fields();
+std::vector<RankedLibraryForm> library_forms(const std::vector<Candidate>& candidates);
+const Fields<RankedLibraryForm>& library_form_fields();
 
 // The verdict for other classes of own kernels.
 const Fields<ClassVerdict>& class_verdict_fields();

@@ -70,7 +70,7 @@ struct Bench {
     const CostTable costs(machine);
     const Topology topology = build_topology(machine, schedule.ranks);
     const MoveCosts moves(schedule, machine, costs, topology);
-    const Move move = move_of(op, 0);
+    const DataMove move = move_of(op, 0);
     met.gb_per_s = moves.workgroup_gb_per_s(0, move.kind, sharers);
     return tile_bytes(schedule, op) / moves.gb_per_s_alone(kernel(), op, move, met);
   }
@@ -88,9 +88,9 @@ struct Bench {
 
 TEST(MoveOf, SaysWhichWayTheBytesOfAWorkgroupGo) {
   const Bench bench(machine_of(example::amd_node()));
-  using K = MoveKind;
-  const auto expect = [](const Op& op, MoveKind kind, int from, int to) {
-    const Move move = move_of(op, 0);
+  using K = DataMoveKind;
+  const auto expect = [](const Op& op, DataMoveKind kind, int from, int to) {
+    const DataMove move = move_of(op, 0);
     EXPECT_EQ(move.kind, kind) << name_of(op.kind);
     EXPECT_EQ(move.from(), from) << name_of(op.kind);
     EXPECT_EQ(move.to(), to) << name_of(op.kind);
@@ -109,9 +109,9 @@ TEST(MoveOf, SaysWhichWayTheBytesOfAWorkgroupGo) {
 TEST(MoveOf, ACopyEnginePushesWhatIsItsOwnAndPullsTheRest) {
   const Bench bench(machine_of(example::amd_node()));
   const Op to_peer = bench.op(OpKind::copy, 1, 0);
-  EXPECT_EQ(move_by_engine(to_peer, 0).kind, MoveKind::engine_put);
-  EXPECT_EQ(move_by_engine(to_peer, 1).kind, MoveKind::engine_get);
-  EXPECT_EQ(move_by_engine(bench.op(OpKind::copy, 1, 1), 0).kind, MoveKind::engine_copy);
+  EXPECT_EQ(move_by_engine(to_peer, 0).kind, DataMoveKind::engine_put);
+  EXPECT_EQ(move_by_engine(to_peer, 1).kind, DataMoveKind::engine_get);
+  EXPECT_EQ(move_by_engine(bench.op(OpKind::copy, 1, 1), 0).kind, DataMoveKind::engine_copy);
   for (const std::int32_t poster : {0, 1}) {
     EXPECT_EQ(move_by_engine(to_peer, poster).from(), 0);
     EXPECT_EQ(move_by_engine(to_peer, poster).to(), 1);
@@ -291,7 +291,7 @@ RC_GTEST_PROP(MoveCostLaw, NothingThatAMoveMeetsMakesItFasterThanItsBounds, ()) 
       *rc::gen::element(OpKind::load, OpKind::store, OpKind::copy, OpKind::reduce, OpKind::atomic_add);
   const Op op = bench.op(kind, *rc::gen::element<std::int16_t>(0, 1), *rc::gen::element<std::int16_t>(0, 1));
 
-  const Move move = move_of(op, 0);
+  const DataMove move = move_of(op, 0);
   const double least_read_ns = any_between(0, 300);
   MoveConditions met{.read_ns = least_read_ns + any_between(0, 500),
                      .busy_share = any_between(0, 8) / 8,

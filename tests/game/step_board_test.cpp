@@ -10,7 +10,7 @@
 namespace tritax {
 namespace {
 
-StepInstruction instruction(StepKind kind, StepUnit unit, const char* name, std::int32_t busy,
+StepInstruction instruction(InstructionKind kind, StepUnit unit, const char* name, std::int32_t busy,
                             std::int32_t latency) {
   StepInstruction one;
   one.kind = kind;
@@ -27,10 +27,10 @@ StepInstruction instruction(StepKind kind, StepUnit unit, const char* name, std:
 KStep two_pieces() {
   KStep step;
   step.title = "two pieces";
-  step.instructions = {instruction(StepKind::lds_read, StepUnit::lds, "read 0", 4, 60),
-                       instruction(StepKind::matrix, StepUnit::matrix, "multiply 0", 32, 32),
-                       instruction(StepKind::lds_read, StepUnit::lds, "read 1", 4, 60),
-                       instruction(StepKind::matrix, StepUnit::matrix, "multiply 1", 32, 32)};
+  step.instructions = {instruction(InstructionKind::lds_read, StepUnit::lds, "read 0", 4, 60),
+                       instruction(InstructionKind::matrix, StepUnit::matrix, "multiply 0", 32, 32),
+                       instruction(InstructionKind::lds_read, StepUnit::lds, "read 1", 4, 60),
+                       instruction(InstructionKind::matrix, StepUnit::matrix, "multiply 1", 32, 32)};
   const auto needs = [](std::int32_t from, std::int32_t to, std::int32_t turns, std::int32_t cycles) {
     StepDependence dependence;
     dependence.from = from;

@@ -27,7 +27,7 @@ Levels levels_of(const Machine& machine, const MatmulTile& tile) {
   return lower_attend(machine.gpu, machine.interpreter, DType::fp16, tile);
 }
 
-int count_of(const KStep& step, StepKind kind) {
+int count_of(const KStep& step, InstructionKind kind) {
   return static_cast<int>(std::count_if(step.instructions.begin(), step.instructions.end(),
                                         [&](const StepInstruction& one) { return one.kind == kind; }));
 }
@@ -44,7 +44,7 @@ TEST(AttentionStep, IsALegalOrderOnEveryFeed) {
     const Machine machine = find_machine(one.machine);
     const Levels levels = levels_of(machine, one.tile);
     const KStep step = k_step_of(machine.gpu, levels);
-    EXPECT_EQ(count_of(step, StepKind::matrix),
+    EXPECT_EQ(count_of(step, InstructionKind::matrix),
               levels.products[0].instructions() + levels.products[1].instructions())
         << one.machine;
     EXPECT_EQ(order_problem(step, written_order(step)), "") << one.machine;

@@ -13,7 +13,7 @@
 namespace tritax {
 namespace {
 
-StepInstruction instruction(StepKind kind, StepUnit unit, std::string name, std::int32_t issue,
+StepInstruction instruction(InstructionKind kind, StepUnit unit, std::string name, std::int32_t issue,
                             std::int32_t busy) {
   StepInstruction made;
   made.kind = kind;
@@ -21,15 +21,15 @@ StepInstruction instruction(StepKind kind, StepUnit unit, std::string name, std:
   made.name = std::move(name);
   made.issue = issue;
   made.busy = busy;
-  made.movable = kind != StepKind::matrix && kind != StepKind::barrier;
+  made.movable = kind != InstructionKind::matrix && kind != InstructionKind::barrier;
   return made;
 }
 
 // A load of 100 cycles into one register, and a matrix instruction of 32 that needs it.
 KStep load_and_multiply(std::int32_t registers) {
   KStep step;
-  step.instructions = {instruction(StepKind::load, StepUnit::memory, "load", 1, 4),
-                       instruction(StepKind::matrix, StepUnit::matrix, "multiply", 1, 32)};
+  step.instructions = {instruction(InstructionKind::load, StepUnit::memory, "load", 1, 4),
+                       instruction(InstructionKind::matrix, StepUnit::matrix, "multiply", 1, 32)};
   step.dependences = {{0, 1, registers - 1, 100}, {1, 0, 1, 1}};
   return step;
 }
@@ -68,9 +68,9 @@ TEST(KStep, WavesShareUnitsInTurn) {
 // queue it issues behind the second load, with one at once.
 TEST(KStep, AQueueLetsAWaveGoOn) {
   KStep step;
-  step.instructions = {instruction(StepKind::load, StepUnit::memory, "a", 1, 10),
-                       instruction(StepKind::load, StepUnit::memory, "b", 1, 10),
-                       instruction(StepKind::matrix, StepUnit::matrix, "m", 20, 20)};
+  step.instructions = {instruction(InstructionKind::load, StepUnit::memory, "a", 1, 10),
+                       instruction(InstructionKind::load, StepUnit::memory, "b", 1, 10),
+                       instruction(InstructionKind::matrix, StepUnit::matrix, "m", 20, 20)};
   const StepBoard board(step);
   EXPECT_DOUBLE_EQ(board.cycles({0, 1, 2}),
                    10 + 1 + 20);  // a, then b 10 later, m 1 later, next turn 20 later
@@ -81,8 +81,8 @@ TEST(KStep, AQueueLetsAWaveGoOn) {
 
 TEST(KStep, ABarrierIsCommonToTheWaves) {
   KStep step;
-  step.instructions = {instruction(StepKind::lds_write, StepUnit::lds, "write", 1, 8),
-                       instruction(StepKind::barrier, StepUnit::none, "barrier", 1, 0)};
+  step.instructions = {instruction(InstructionKind::lds_write, StepUnit::lds, "write", 1, 8),
+                       instruction(InstructionKind::barrier, StepUnit::none, "barrier", 1, 0)};
   step.dependences = {{0, 1, 0, 8}, {1, 0, 1, 1}};
   step.waves_per_simd = 2;
   // The second wave's write begins 8 behind the first's and takes 8; both go on 1 later.
@@ -91,11 +91,11 @@ TEST(KStep, ABarrierIsCommonToTheWaves) {
 
 TEST(KStep, SwapsKeepDependencesBarriersAndWindows) {
   KStep step;
-  step.instructions = {instruction(StepKind::lds_read, StepUnit::lds, "read", 1, 1),
-                       instruction(StepKind::matrix, StepUnit::matrix, "use", 1, 1),
-                       instruction(StepKind::matrix, StepUnit::matrix, "other", 3, 1),
-                       instruction(StepKind::matrix, StepUnit::matrix, "late", 3, 1),
-                       instruction(StepKind::barrier, StepUnit::none, "barrier", 1, 0)};
+  step.instructions = {instruction(InstructionKind::lds_read, StepUnit::lds, "read", 1, 1),
+                       instruction(InstructionKind::matrix, StepUnit::matrix, "use", 1, 1),
+                       instruction(InstructionKind::matrix, StepUnit::matrix, "other", 3, 1),
+                       instruction(InstructionKind::matrix, StepUnit::matrix, "late", 3, 1),
+                       instruction(InstructionKind::barrier, StepUnit::none, "barrier", 1, 0)};
   step.dependences = {{0, 1, 0, 10}, {0, 3, 0, 5, StepWait::window}};
   const StepBoard board(step);
   const StepOrder order = written_order(step);
@@ -114,9 +114,9 @@ TEST(KStep, SwapsKeepDependencesBarriersAndWindows) {
 // A window over the end of the loop: 6 cycles between the use of turn t and the read of turn t + 1.
 TEST(KStep, WindowsReachIntoTheNextTurn) {
   KStep step;
-  step.instructions = {instruction(StepKind::lds_read, StepUnit::lds, "read", 1, 1),
-                       instruction(StepKind::matrix, StepUnit::matrix, "other", 5, 1),
-                       instruction(StepKind::matrix, StepUnit::matrix, "use", 1, 1)};
+  step.instructions = {instruction(InstructionKind::lds_read, StepUnit::lds, "read", 1, 1),
+                       instruction(InstructionKind::matrix, StepUnit::matrix, "other", 5, 1),
+                       instruction(InstructionKind::matrix, StepUnit::matrix, "use", 1, 1)};
   step.dependences = {{2, 0, 1, 6, StepWait::window}, {0, 2, 0, 1}};
   const StepBoard board(step);
   EXPECT_EQ(order_problem(step, {0, 2, 1}), "");
@@ -130,9 +130,9 @@ KStep random_step(bool windows) {
   const int count = *rc::gen::inRange(2, 12);
   for (int i = 0; i < count; ++i) {
     const auto unit = *rc::gen::element(StepUnit::matrix, StepUnit::lds, StepUnit::memory, StepUnit::none);
-    step.instructions.push_back(instruction(unit == StepUnit::none ? StepKind::barrier : StepKind::lds_read,
-                                            unit, std::to_string(i), *rc::gen::inRange(1, 5),
-                                            unit == StepUnit::none ? 0 : *rc::gen::inRange(1, 40)));
+    step.instructions.push_back(instruction(
+        unit == StepUnit::none ? InstructionKind::barrier : InstructionKind::lds_read, unit,
+        std::to_string(i), *rc::gen::inRange(1, 5), unit == StepUnit::none ? 0 : *rc::gen::inRange(1, 40)));
   }
   const int dependences = *rc::gen::inRange(0, 2 * count);
   for (int d = 0; d < dependences; ++d) {
@@ -177,7 +177,7 @@ double simulated_cycles(const KStep& step, const StepOrder& order, int turns) {
                 serve[t - static_cast<std::size_t>(need.turns)][static_cast<std::size_t>(need.from)][wave] +
                     need.cycles);
           }
-          if (one.kind == StepKind::barrier) {
+          if (one.kind == InstructionKind::barrier) {
             common = std::max(common, at);
             if (pass == 1) issue[t][index][wave] = serve[t][index][wave] = common;
             continue;
@@ -263,14 +263,14 @@ TEST(KStepOfTile, HasTheInstructionsOfItsLevels) {
   for (const auto& [name, tile] : lowered_tiles()) {
     const Levels levels = lowered_for(name, DType::fp16, tile);
     const KStep step = k_step_of(find_machine(name).gpu, levels);
-    const auto count = [&](StepKind kind) {
+    const auto count = [&](InstructionKind kind) {
       return std::count_if(step.instructions.begin(), step.instructions.end(),
                            [&](const StepInstruction& one) { return one.kind == kind; });
     };
-    EXPECT_EQ(count(StepKind::matrix), levels.products.front().instructions()) << name;
-    EXPECT_EQ(count(StepKind::lds_write), levels.moves.writes_a + levels.moves.writes_b) << name;
+    EXPECT_EQ(count(InstructionKind::matrix), levels.products.front().instructions()) << name;
+    EXPECT_EQ(count(InstructionKind::lds_write), levels.moves.writes_a + levels.moves.writes_b) << name;
     if (levels.feed != Feed::through_cache) {
-      EXPECT_EQ(count(StepKind::lds_read), levels.moves.reads_a + levels.moves.reads_b) << name;
+      EXPECT_EQ(count(InstructionKind::lds_read), levels.moves.reads_a + levels.moves.reads_b) << name;
     }
     EXPECT_EQ(order_problem(step, written_order(step)), "") << name;
     const StepOrder listed = listed_order(step);

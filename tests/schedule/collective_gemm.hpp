@@ -8,7 +8,7 @@
 namespace tritax {
 
 // Rank r's rows of A are input on rank r, the other rows come from its peers: C_r = A·B_r.
-struct AllGatherGemm {
+struct InPlaceAllGatherGemm {
   int ranks = 2;
   std::int32_t rows = 16;  // of the slice of a rank
   std::int32_t k = 32;
@@ -20,7 +20,7 @@ struct AllGatherGemm {
 };
 
 // Buffers 0, 1, 2: A, B, C. Kernels: "gather" of every rank, then "gemm" of every rank.
-inline Schedule all_gather_gemm(const AllGatherGemm& w) {
+inline Schedule all_gather_gemm(const InPlaceAllGatherGemm& w) {
   ScheduleBuilder builder("all-gather in place, then GEMM", w.ranks);
   const std::int32_t m = w.ranks * w.rows;
   const auto a = builder.buffer({"A", w.dtype, m, w.k, w.rows, w.k});

@@ -19,7 +19,7 @@ const StepInstruction& instruction_of(const KStep& step, std::int32_t index) {
 }
 
 bool is_barrier(const KStep& step, std::int32_t index) {
-  return instruction_of(step, index).kind == StepKind::barrier;
+  return instruction_of(step, index).kind == InstructionKind::barrier;
 }
 
 // An order where the instructions at `place` and `place` + 1 may have changed places.
@@ -80,7 +80,7 @@ std::int32_t first_over_a_wall(const KStep& step, const StepOrder& order) {
   std::int32_t barriers = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     side[i] = barriers;
-    barriers += step.instructions[i].kind == StepKind::barrier;
+    barriers += step.instructions[i].kind == InstructionKind::barrier;
   }
   barriers = 0;
   for (const std::int32_t index : order) {

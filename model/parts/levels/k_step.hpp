@@ -37,7 +37,7 @@
 
 namespace tritax {
 
-enum class StepKind : std::uint8_t {
+enum class InstructionKind : std::uint8_t {
   load,       // from memory into registers
   load_lds,   // from memory into LDS, past the registers (cp.async, TMA, buffer_load … lds)
   prefetch,   // from memory into a cache
@@ -59,7 +59,7 @@ inline constexpr std::array<std::string_view, kStepUnits> kStepUnitNames{
     "matrix core", "LDS", "memory path", "vector unit", "special function unit", "none"};
 
 struct StepInstruction {
-  StepKind kind = StepKind::matrix;
+  InstructionKind kind = InstructionKind::matrix;
   StepUnit unit = StepUnit::none;
   std::string name;          // "read A 2, k 0": unique in its step
   std::int32_t issue = 1;    // cycles until the wave can issue its next instruction; its stall count, > 0

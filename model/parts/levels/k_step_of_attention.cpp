@@ -46,7 +46,7 @@ class AttentionWriter : StepLines {
     std::int32_t id = 0;
     Ids users;
   };
-  std::int32_t add_vector(StepKind kind, std::string name, std::int32_t instructions);
+  std::int32_t add_vector(InstructionKind kind, std::string name, std::int32_t instructions);
   std::int32_t add_product(const WaveProduct& product, std::string name, bool a_from_lds);
   std::int32_t reads_of(const WaveProduct& product) const;
   std::pair<std::int32_t, std::int32_t> read_for(const WaveProduct& product, char operand,
@@ -75,9 +75,9 @@ class AttentionWriter : StepLines {
   Ids rescale_;
 };
 
-std::int32_t AttentionWriter::add_vector(StepKind kind, std::string name, std::int32_t instructions) {
+std::int32_t AttentionWriter::add_vector(InstructionKind kind, std::string name, std::int32_t instructions) {
   const bool one_unit = gpu_.lanes_per_wave == 64;
-  const bool exponential = kind == StepKind::exponential;
+  const bool exponential = kind == InstructionKind::exponential;
   // Lanes per SIMD and clock: 16, and a quarter of that for exponentials, on AMD parts; 32 and 4 on NVIDIA
   // parts.
   const std::int32_t each = one_unit ? (exponential ? 16 : 4) : (exponential ? 8 : 1);
@@ -97,7 +97,7 @@ std::int32_t AttentionWriter::add_product(const WaveProduct& product, std::strin
         static_cast<double>((a_from_lds ? one.m : 0) + one.n) * one.k * bytes_of(levels_.dtype);
     clk = std::max(clk, bytes / gpu_.lds_bytes_per_clk);
   }
-  return add(StepKind::matrix, StepUnit::matrix, std::move(name), clk, clk);
+  return add(InstructionKind::matrix, StepUnit::matrix, std::move(name), clk, clk);
 }
 
 // Number of reads for a column of instructions of a product, over all of K.
@@ -161,12 +161,13 @@ void AttentionWriter::add_softmax() {
   };
   for_each_tile([&](std::int32_t i, std::int32_t j) {
     const std::int32_t id =
-        add_vector(StepKind::vector, fmt::format("largest {},{}", i, j), kLargestOfScore * each);
+        add_vector(InstructionKind::vector, fmt::format("largest {},{}", i, j), kLargestOfScore * each);
     need(of_score_[score(i, j)].back(), id, turns, latency_of(of_score_[score(i, j)].back()));
     largest_.push_back(id);
   });
   for_each_tile([&](std::int32_t i, std::int32_t j) {
-    const std::int32_t id = add_vector(StepKind::exponential, fmt::format("exponentials {},{}", i, j), each);
+    const std::int32_t id =
+        add_vector(InstructionKind::exponential, fmt::format("exponentials {},{}", i, j), each);
     for (std::int32_t other = 0; other < scores_.along_n; ++other) {
       const std::int32_t largest = largest_[score(i, other)];
       need(largest, id, 0, latency_of(largest));
@@ -175,7 +176,7 @@ void AttentionWriter::add_softmax() {
   });
   for_each_tile([&](std::int32_t i, std::int32_t j) {
     const std::int32_t id =
-        add_vector(StepKind::vector, fmt::format("weigh {},{}", i, j), kWeighOfScore * each);
+        add_vector(InstructionKind::vector, fmt::format("weigh {},{}", i, j), kWeighOfScore * each);
     need(exponentials_[score(i, j)], id, 0, latency_of(exponentials_[score(i, j)]));
     weigh_.push_back(id);
   });
@@ -187,7 +188,8 @@ void AttentionWriter::add_results() {
   of_result_.resize(static_cast<std::size_t>(results_.along_m) * static_cast<std::size_t>(results_.along_n));
   for (std::int32_t i = 0; i < results_.along_m; ++i) {
     for (std::int32_t j = 0; j < results_.along_n; ++j) {
-      const std::int32_t id = add_vector(StepKind::vector, fmt::format("rescale {},{}", i, j), per_lane(o));
+      const std::int32_t id =
+          add_vector(InstructionKind::vector, fmt::format("rescale {},{}", i, j), per_lane(o));
       rescale_.push_back(id);
       for (std::int32_t rows = 0; rows < scores_.along_m; ++rows) {
         if (!ranges_meet(i * o.m, o.m, rows * s.m, s.m)) continue;

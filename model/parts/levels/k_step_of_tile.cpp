@@ -72,7 +72,7 @@ void StepWriter::add_products(std::int32_t piece) {
     for (std::int32_t i = 0; i < product_.along_m; ++i) {
       for (std::int32_t j = 0; j < product_.along_n; ++j) {
         const std::int32_t id =
-            add(StepKind::matrix, StepUnit::matrix,
+            add(InstructionKind::matrix, StepUnit::matrix,
                 fmt::format("multiply {},{}, k {}", i, j, piece * along_k_ + q), clk, clk);
         const std::int32_t clocks = step_.instructions[static_cast<std::size_t>(id)].busy;
         if (own.size() >= block) {

@@ -87,7 +87,7 @@ void TimeGraph::add_nodes(const KStep& step, const StepOrder& order) {
     const StepInstruction& instruction = step.instructions[static_cast<std::size_t>(index)];
     const bool queues = instruction.unit != StepUnit::none && step.queue[unit_index(instruction.unit)] > 0;
     for (std::int32_t wave = 0; wave < waves; ++wave) {
-      const bool shared = instruction.kind == StepKind::barrier && wave > 0;
+      const bool shared = instruction.kind == InstructionKind::barrier && wave > 0;
       issues_[slot(index, wave)] = shared ? issues_[slot(index, 0)] : add_node(index);
       serves_[slot(index, wave)] = queues ? add_node(index) : issues_[slot(index, wave)];
     }

@@ -38,7 +38,7 @@ StepLines::StepLines(const Gpu& gpu, const Levels& levels, const KStepOptions& o
                             kFeedNames[static_cast<std::size_t>(levels.feed)]);
 }
 
-std::int32_t StepLines::add(StepKind kind, StepUnit unit, std::string name, double busy_clk,
+std::int32_t StepLines::add(InstructionKind kind, StepUnit unit, std::string name, double busy_clk,
                             double latency_clk) {
   StepInstruction instruction;
   instruction.kind = kind;
@@ -47,7 +47,7 @@ std::int32_t StepLines::add(StepKind kind, StepUnit unit, std::string name, doub
   instruction.issue = gpu_.lanes_per_wave == 64 ? 4 : 1;
   instruction.busy = unit == StepUnit::none ? 0 : clk_of(busy_clk);
   instruction.latency = clk_of(latency_clk);
-  instruction.movable = kind != StepKind::matrix && kind != StepKind::barrier;
+  instruction.movable = kind != InstructionKind::matrix && kind != InstructionKind::barrier;
   step_.instructions.push_back(std::move(instruction));
   return static_cast<std::int32_t>(step_.instructions.size()) - 1;
 }
@@ -68,15 +68,15 @@ void StepLines::follow_all(std::int32_t from, const Ids& to, std::int32_t turns)
 
 void StepLines::add_loads(char a, std::int32_t a_edge, char b, std::int32_t b_edge) {
   const WaveMoves& moves = levels_.moves;
-  StepKind kind = StepKind::load;
+  InstructionKind kind = InstructionKind::load;
   std::string_view verb = "load";
   const double bytes = static_cast<double>(kBytesOfLane) * gpu_.lanes_per_wave;
   if (levels_.feed == Feed::by_copies || levels_.feed == Feed::by_copy_engine) {
-    kind = StepKind::load_lds;
+    kind = InstructionKind::load_lds;
     verb = "copy";
   }
   if (levels_.feed == Feed::through_cache) {
-    kind = StepKind::prefetch;
+    kind = InstructionKind::prefetch;
     verb = "prefetch";
   }
   // One instruction for the whole workgroup is divided among the instructions of its waves. The same holds
@@ -103,10 +103,10 @@ double StepLines::read_bytes() const {
 std::int32_t StepLines::add_read(std::string name) {
   if (levels_.feed == Feed::through_cache) {
     const double busy = served_ * read_bytes() / kL1BytesPerClkOfXe;
-    return add(StepKind::load, StepUnit::memory, std::move(name), busy, kL1ClkOfXe + busy);
+    return add(InstructionKind::load, StepUnit::memory, std::move(name), busy, kL1ClkOfXe + busy);
   }
   const double latency = gpu_.lanes_per_wave == 64 ? kLdsClkOfAmd : kLdsClkOfNvidia;
-  return add(StepKind::lds_read, StepUnit::lds, std::move(name), lds_busy(), latency + lds_busy());
+  return add(InstructionKind::lds_read, StepUnit::lds, std::move(name), lds_busy(), latency + lds_busy());
 }
 
 void StepLines::guard(std::int32_t user, std::int32_t read, std::int32_t turns) {
@@ -125,7 +125,7 @@ void StepLines::close_through_registers() {
     for (const std::int32_t load : loads) {
       const std::string name = "write" + step_.instructions[static_cast<std::size_t>(load)].name.substr(
                                              std::string("load").size());
-      const std::int32_t write = add(StepKind::lds_write, StepUnit::lds, name, lds_busy(), lds_busy());
+      const std::int32_t write = add(InstructionKind::lds_write, StepUnit::lds, name, lds_busy(), lds_busy());
       writes_.push_back(write);
       need(load, write, 0, step_.instructions[static_cast<std::size_t>(load)].latency);
       need(write, load, 1, step_.instructions[static_cast<std::size_t>(write)].busy);
@@ -137,11 +137,12 @@ void StepLines::close_through_registers() {
   }
   std::int32_t all_read = -1;
   if (levels_.stages == 1) {
-    all_read = add(StepKind::barrier, StepUnit::none, "barrier, all read", 0, 1);
+    all_read = add(InstructionKind::barrier, StepUnit::none, "barrier, all read", 0, 1);
     need_all(reads, all_read, 0);
   }
   add_writes();
-  const std::int32_t all_written = add(StepKind::barrier, StepUnit::none, "barrier, all written", 0, 1);
+  const std::int32_t all_written =
+      add(InstructionKind::barrier, StepUnit::none, "barrier, all written", 0, 1);
   need_all(writes_, all_written, 0);
   follow_all(all_written, reads, 1);
   if (all_read >= 0) {
@@ -156,7 +157,7 @@ void StepLines::close_through_registers() {
 }
 
 void StepLines::close_by_copies() {
-  const std::int32_t barrier = add(StepKind::barrier, StepUnit::none, "barrier", 0, 1);
+  const std::int32_t barrier = add(InstructionKind::barrier, StepUnit::none, "barrier", 0, 1);
   for (const auto* of : {&reads_a_, &reads_b_}) {
     for (const Ids& piece : *of) {
       need_all(piece, barrier, 0);

@@ -20,7 +20,8 @@ class StepLines {
 
   StepLines(const Gpu& gpu, const Levels& levels, const KStepOptions& options);
 
-  std::int32_t add(StepKind kind, StepUnit unit, std::string name, double busy_clk, double latency_clk);
+  std::int32_t add(InstructionKind kind, StepUnit unit, std::string name, double busy_clk,
+                   double latency_clk);
   void need(std::int32_t from, std::int32_t to, std::int32_t turns, std::int32_t cycles);
   void need_all(const Ids& from, std::int32_t to, std::int32_t turns);    // their results
   void follow_all(std::int32_t from, const Ids& to, std::int32_t turns);  // a barrier

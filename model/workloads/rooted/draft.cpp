@@ -73,7 +73,7 @@ std::int32_t workgroups_of(const RootedDraft& draft, const Uses& uses, int rank,
 }
 
 void expect(RootedDraft& draft, const Moves& moves) {
-  for (const Move& move : moves.list)
+  for (const RootedMove& move : moves.list)
     draft.builder.expect_copy({moves.target, move.to, move.place}, {moves.source, move.from, move.block});
 }
 

@@ -53,7 +53,7 @@ void await_other(RootedDraft& draft, int other);
 std::int32_t workgroups_of(const RootedDraft& draft, const Uses& uses, int rank, bool moves);
 
 // A block that goes from rank to rank, in `source` there to `target` here.
-struct Move {
+struct RootedMove {
   int from = 0;
   int to = 0;
   Rect block;
@@ -62,7 +62,7 @@ struct Move {
 struct Moves {
   std::int16_t source = -1;
   std::int16_t target = -1;
-  std::vector<Move> list;  // at most one from a rank to a rank
+  std::vector<RootedMove> list;  // at most one from a rank to a rank
 };
 
 // Adds the reference: all blocks are at their places.

@@ -10,21 +10,21 @@ namespace tritax {
 
 namespace {
 
-int mover_of(const RootedDraft& draft, const Move& move) {
+int mover_of(const RootedDraft& draft, const RootedMove& move) {
   return draft.knobs.transport == Transport::push ? move.from : move.to;
 }
 
-int other_of(const RootedDraft& draft, const Move& move) {
+int other_of(const RootedDraft& draft, const RootedMove& move) {
   return draft.knobs.transport == Transport::push ? move.to : move.from;
 }
 
 // A piece of the block of a move.
 struct Piece {
-  const Move* move = nullptr;
+  const RootedMove* move = nullptr;
   Rect rect;  // in `source`
 };
 
-std::vector<Piece> cut_move(const RootedDraft& draft, const Move& move) {
+std::vector<Piece> cut_move(const RootedDraft& draft, const RootedMove& move) {
   const TileIndex size = piece_size(draft.knobs);
   std::vector<Piece> pieces;
   for (const Rect& rect : cut(move.block, size.row, size.col)) pieces.push_back({&move, rect});
@@ -43,12 +43,12 @@ std::vector<Piece> pieces_of(const RootedDraft& draft, const Moves& moves, int r
   std::vector<std::vector<Piece>> by_peer;
   std::vector<Piece> own;
   for (const int peer : peers) {
-    for (const Move& move : moves.list) {
+    for (const RootedMove& move : moves.list) {
       if (mover_of(draft, move) == rank && other_of(draft, move) == peer)
         by_peer.push_back(cut_move(draft, move));
     }
   }
-  for (const Move& move : moves.list) {
+  for (const RootedMove& move : moves.list) {
     if (move.from == rank && move.to == rank) own = cut_move(draft, move);
   }
   std::vector<Piece> all = merged(by_peer, draft.knobs.peer_order == PeerOrder::staggered);
@@ -62,7 +62,7 @@ void add_direct_moves(RootedDraft& draft, const Moves& moves) {
   ScheduleBuilder& builder = draft.builder;
   add_sides(draft);
   const Uses uses = [&](int mover, int other) {
-    return std::any_of(moves.list.begin(), moves.list.end(), [&](const Move& move) {
+    return std::any_of(moves.list.begin(), moves.list.end(), [&](const RootedMove& move) {
       return mover_of(draft, move) == mover && other_of(draft, move) == other && mover != other;
     });
   };
@@ -78,7 +78,7 @@ void add_direct_moves(RootedDraft& draft, const Moves& moves) {
       open[static_cast<std::size_t>(rank)] = true;
       for (auto i = static_cast<std::size_t>(p); i < pieces.size();
            i += static_cast<std::size_t>(workgroups)) {
-        const Move& move = *pieces[i].move;
+        const RootedMove& move = *pieces[i].move;
         const int other = other_of(draft, move);
         if (!open[static_cast<std::size_t>(other)]) await_other(draft, other);
         open[static_cast<std::size_t>(other)] = true;
@@ -94,8 +94,9 @@ void add_direct_moves(RootedDraft& draft, const Moves& moves) {
 void add_library_moves(RootedDraft& draft, const Moves& moves) {
   ScheduleBuilder& builder = draft.builder;
   const auto move_of = [&](int from, int to) {
-    const auto found = std::find_if(moves.list.begin(), moves.list.end(),
-                                    [&](const Move& move) { return move.from == from && move.to == to; });
+    const auto found = std::find_if(moves.list.begin(), moves.list.end(), [&](const RootedMove& move) {
+      return move.from == from && move.to == to;
+    });
     return found == moves.list.end() ? BlockMove{} : BlockMove{found->block, found->place};
   };
   LibraryAllToAll plan;
@@ -128,13 +129,14 @@ struct Messages {
   std::int16_t sent = -1;  // one per piece
 };
 
-std::int32_t add_sends(RootedDraft& draft, const Moves& moves, const Messages& messages, const Move& move) {
+std::int32_t add_sends(RootedDraft& draft, const Moves& moves, const Messages& messages,
+                       const RootedMove& move) {
   ScheduleBuilder& builder = draft.builder;
   const std::vector<Piece> pieces = cut_move(draft, move);
   const std::int32_t id = moving_kernel(builder, draft.machine, move.from, "produce", draft.knobs);
   for (std::int32_t p = 0; p < draft.workgroups; ++p) {
     builder.workgroup(id);
-    for (const Move& other : moves.list) {
+    for (const RootedMove& other : moves.list) {
       if (other.to == move.from)
         tell_movers(
             draft, [&](int mover, int) { return mover == other.from; }, move.from, p);
@@ -152,8 +154,8 @@ std::int32_t add_sends(RootedDraft& draft, const Moves& moves, const Messages& m
 }
 
 // `opens`: no kernel of the rank has told the sender that its slots are open.
-std::int32_t add_receives(RootedDraft& draft, const Moves& moves, const Messages& messages, const Move& move,
-                          bool opens) {
+std::int32_t add_receives(RootedDraft& draft, const Moves& moves, const Messages& messages,
+                          const RootedMove& move, bool opens) {
   ScheduleBuilder& builder = draft.builder;
   const std::vector<Piece> pieces = cut_move(draft, move);
   const std::int32_t id = moving_kernel(builder, draft.machine, move.to, "consume", draft.knobs);
@@ -182,10 +184,10 @@ void add_message_passing(RootedDraft& draft, const Moves& moves) {
   if (draft.opens()) draft.opened = draft.builder.flags("opened", draft.ranks());
   for (int rank = 0; rank < draft.ranks(); ++rank) {
     Graph kernels;
-    for (const Move& move : moves.list) {
+    for (const RootedMove& move : moves.list) {
       if (move.from == rank) kernels.push_back({add_sends(draft, moves, messages, move), 0});
     }
-    for (const Move& move : moves.list) {
+    for (const RootedMove& move : moves.list) {
       if (move.to == rank)
         kernels.push_back({add_receives(draft, moves, messages, move, kernels.empty()), 0});
     }
