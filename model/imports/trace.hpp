@@ -7,9 +7,8 @@
 //                    (pytorch/pytorch, torch/csrc/distributed/c10d/ParamCommsUtils.hpp)
 //   execution trace  JSON of torch.profiler.ExecutionTraceObserver: {"schema": ..., "nodes": [...]}, from
 //                    which Chakra makes its traces; the same in "inputs" and "attrs" of nodes
-//   Chakra           JSON of chakra_jsonizer (mlcommons/chakra): one object a node, one behind the other,
-//   with
-//                    "attr" comm_type and comm_size
+//   Chakra           JSON of chakra_jsonizer (mlcommons/chakra): one object per node, one behind the other,
+//                    with "attr" comm_type and comm_size
 //
 // A product counts once: of nested operators the one that calls the library. Batched products, other element
 // types and other collectives are counted in `left_out`.

@@ -7,9 +7,8 @@
 //                   switch  a port from each GPU to the switch and back: routes of two
 //                   ring    an edge to each neighbour; a route takes the shorter way, upwards if both are
 //                           equal, and shares its edges with all other routes over them
-//   between nodes   GPU -> port -> leaf -> port -> GPU, and leaf -> spine -> leaf in the middle where the
-//   ports
-//                   (NICs) hang on different leaves. A leaf is
+//   between nodes   GPU -> port -> leaf -> port -> GPU, and leaf -> spine -> leaf in the middle where
+//                   the ports (NICs) hang on different leaves. A leaf is
 //                     switch    the only one: all hang on it, and it never limits
 //                     rails     of NIC i of every node, or of every `nodes_per_leaf`
 //                     fat tree  of all NICs of `nodes_per_leaf` nodes

@@ -12,13 +12,11 @@
 //
 // What a measured stamp means (backend_hip/interpreter.hpp, wgmma_feeder.hpp):
 //   begin  the workgroup turned to the operation; of a store by the copy engine: the tile is staged and its
-//   sender
-//          turned to it.
-//   end    matmul: the accumulators are final. load, reduce: the tile is in registers. wait, claim: all waves
-//   know.
-//          signal: the flag is set, after the release. Asynchronous: by the copy engine, when it has
-//          performed the stores; by threads, when the last operation of a run has drained, and within a run
-//          when the last word has been handed to the memory system.
+//          sender turned to it.
+//   end    matmul: the accumulators are final. load, reduce: the tile is in registers. wait, claim: all
+//          waves know. signal: the flag is set, after the release. Asynchronous: by the copy engine, when it
+//          has performed the stores; by threads, when the last operation of a run has drained, and within a
+//          run when the last word has been handed to the memory system.
 #pragma once
 
 #include <cstdint>

@@ -4,8 +4,7 @@
 //   stream 0, GEMM:             the vendor's kernel: C = A·B
 //   stream 0 or 1, COLLECTIVE:  model/parts/library_gather.hpp, library_collectives.hpp
 //   stream 2, HOLD:             on two streams: a workgroup per channel keeps a compute unit until the
-//   collective
-//                               ends
+//                               collective ends
 //
 // A channel of these libraries is one workgroup. No workgroup of a GEMM is taken to share its compute unit,
 // for want of LDS and registers. The collectives of a schedule have several small workgroups per channel

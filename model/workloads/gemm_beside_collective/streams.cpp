@@ -4,8 +4,7 @@
 //                                   for pieces: their operations (draft.hpp)
 //                                   exchange arrivals
 //     or, per rank, a copy engine:  the block for the rank -> its X, between two kernels of one workgroup
-//     that
-//                                   exchange arrivals; the first is not needed in an all-gather
+//                                   that exchange arrivals; the first is not needed in an all-gather
 //   stream 0, GEMM, Gg workgroups:  for tiles of C: matmul; store
 //
 // The collective is posted first, so that its kernel finds compute units before the GEMM takes them.
