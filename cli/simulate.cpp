@@ -68,6 +68,7 @@ struct Simulated {
   Spread spread;
   double flops = 0;
   std::optional<MessageRates> message;  // of a collective alone
+  std::string untimed;                  // a sentence (Workload::untimed)
 };
 
 // At most: two runs in order and two by dependences, each of which may need one run for its places.
@@ -101,7 +102,11 @@ Simulated simulate_source(const Source& source, const SimulateArguments& argumen
     run.taxes = taxes_of(run.result, makespans);
   });
   run.flops = source.scenario ? work_of(source.scenario->problem).flops : run.result.matrix_flops;
-  if (source.scenario) run.message = message_rates(source.scenario->problem, run.result);
+  if (source.scenario) {
+    const Scenario& scenario = *source.scenario;
+    run.message = message_rates(scenario.problem, run.result);
+    run.untimed = untimed_of(*scenario.problem.workload, pattern_of(scenario), scenario.knobs);
+  }
   run.gpus = run_input.schedule.ranks;
   run.buffers = buffer_names(run_input.schedule);
   run_input.schedule = Schedule();
@@ -169,6 +174,7 @@ void print_run(const Simulated& run, const SimulateArguments& options, Outputs& 
                                  : fmt::format("\nsimulated GPUs 0 to {} of {}: the others behave alike",
                                                simulated - 1, run.gpus));
   }
+  if (!run.untimed.empty()) outputs.print('\n' + run.untimed);
   outputs.print("\n\n");
   outputs.print(account_table(result.account));
   outputs.print("\n");

@@ -7,7 +7,6 @@ through their keys step by step. The part of a step that does not grow with its 
     python3 attend_steps.py --output steps.csv [--commit REVISION]
 """
 
-import argparse
 import statistics
 
 import torch
@@ -37,10 +36,7 @@ def graph_us(call):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--commit", default="unknown", help="revision of Tritax, for the file's first lines")
-    arguments = parser.parse_args()
+    arguments = harness.parser_of(__doc__).parse_args()
     with open(arguments.output, "w") as out:
         out.write(harness.origin(arguments.commit) + "head_dim,tile,waves,stages,keys,device_us,step_us\n")
         for columns in (64, 128):

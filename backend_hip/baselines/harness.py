@@ -169,13 +169,19 @@ def worker(rank, world, script, shapes, arguments, port):
     os._exit(0)
 
 
-def main(description, script):
-    """`script`: workload, fields (name -> usual value), forms, not_as_graph, problem, names_workload; may be backends, former_name."""
+def parser_of(description):
+    """The options of every script that writes one table."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenarios", nargs="+", help="TOML files (docs/scenarios.md)")
-    parser.add_argument("--gpus", default="2", help="numbers of GPUs, separated by commas")
     parser.add_argument("--output", required=True)
     parser.add_argument("--commit", default="unknown", help="revision of Tritax, for the file's first lines")
+    return parser
+
+
+def main(description, script):
+    """`script`: workload, fields (name -> usual value), forms, not_as_graph, problem, names_workload; may be backends, former_name."""
+    parser = parser_of(description)
+    parser.add_argument("scenarios", nargs="+", help="TOML files (docs/scenarios.md)")
+    parser.add_argument("--gpus", default="2", help="numbers of GPUs, separated by commas")
     parser.add_argument("--repeat", type=int, default=30)
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--flush", type=float, default=256e6, help="bytes written before each repetition")

@@ -8,7 +8,6 @@ model/workloads/streaming_kernel/vector_work.cpp comes from the largest matrix o
     python3 streaming_steps.py --output steps.csv [--commit REVISION]
 """
 
-import argparse
 import statistics
 
 import torch
@@ -56,10 +55,7 @@ def kernel_us(call, flush):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--commit", default="unknown", help="revision of Tritax, for the file's first lines")
-    arguments = parser.parse_args()
+    arguments = harness.parser_of(__doc__).parse_args()
     flush = torch.empty(256_000_000, dtype=torch.int8, device="cuda")
     with open(arguments.output, "w") as out:
         out.write(harness.origin(arguments.commit) + "step,rows,cols,operand,result,kernel_us,ps_per_element\n")

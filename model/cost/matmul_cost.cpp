@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/core/ceil_div.hpp"
 #include "model/core/error.hpp"
 #include "model/cost/matmul_step.hpp"
 
@@ -15,8 +16,6 @@ namespace {
 
 // Rows and columns of the smallest matrix instruction of AMD parts.
 constexpr std::int32_t kInstructionEdge = 16;
-
-std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
 // The tile with the depth of a step.
 MatmulTile of_step(const Gpu& gpu, const KernelCosts& costs, DType dtype, const MatmulTile& tile) {

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "model/core/ceil_div.hpp"
 #include "model/core/error.hpp"
 
 namespace tritax {
 
 namespace {
-
-std::int64_t rounded_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 Decomposition shared_out(const TiledGemm& gemm, std::int64_t split_tiles, std::int64_t sharers) {
   TRITAX_ASSERT(gemm.tiles > 0 && gemm.iterations > 0, "a GEMM without tiles or iterations");
@@ -62,14 +61,14 @@ BlockSearch search_blocks(std::int64_t tiles, std::int64_t iterations, std::int6
   const std::int64_t high = std::min(units * most_of_unit, tiles * iterations / kLeastOfBlock);
   BlockSearch best;
   for (std::int64_t blocks = low; blocks <= high; ++blocks) {
-    const std::int64_t waves = rounded_up(blocks, units);
-    const std::int64_t taken = rounded_up(tiles * iterations, blocks) * waves;
+    const std::int64_t waves = ceil_div(blocks, units);
+    const std::int64_t taken = ceil_div(tiles * iterations, blocks) * waves;
     const bool alike = blocks % tiles == 0;
-    const auto peers = static_cast<double>(alike ? blocks / tiles : rounded_up(blocks, tiles) + 1);
+    const auto peers = static_cast<double>(alike ? blocks / tiles : ceil_div(blocks, tiles) + 1);
     const double skew = alike ? 0 : kSkewCost * peers * static_cast<double>(taken);
     const auto fixup =
         static_cast<std::int64_t>(static_cast<double>(kCostOfWave * waves) + skew + kCostOfPeer * peers);
-    const std::int64_t savings = iterations * rounded_up(tiles, units) - taken - fixup;
+    const std::int64_t savings = iterations * ceil_div(tiles, units) - taken - fixup;
     if (savings >= best.savings) best = {blocks, savings};
   }
   return best;
@@ -79,7 +78,7 @@ BlockSearch search_blocks(std::int64_t tiles, std::int64_t iterations, std::int6
 
 TiledGemm tiled_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t bm, std::int64_t bn,
                      std::int64_t bk) {
-  return {rounded_up(m, bm) * rounded_up(n, bn), rounded_up(k, bk)};
+  return {ceil_div(m, bm) * ceil_div(n, bn), ceil_div(k, bk)};
 }
 
 std::int64_t Decomposition::regions() const {
@@ -95,7 +94,7 @@ std::int64_t Decomposition::share() const {
 std::int64_t Decomposition::longest_share() const {
   if (sharers == 0) return 0;
   const IterationRegion region = region_of(*this, 0);
-  return rounded_up(region.iterations, region.sharers);
+  return ceil_div(region.iterations, region.sharers);
 }
 
 std::int64_t Decomposition::longer_shares() const {
@@ -178,8 +177,8 @@ std::int64_t seams_of(const Decomposition& split) {
 }
 
 double utilisation(const Decomposition& split, std::int64_t units) {
-  const std::int64_t waves = rounded_up(std::max<std::int64_t>(split.sharers, 1), units);
-  std::int64_t taken = rounded_up(split.whole_tiles(), units) * split.gemm.iterations;
+  const std::int64_t waves = ceil_div(std::max<std::int64_t>(split.sharers, 1), units);
+  std::int64_t taken = ceil_div(split.whole_tiles(), units) * split.gemm.iterations;
   if (split.sharers > 0) taken += waves * split.longest_share();
   return static_cast<double>(split.gemm.total()) / static_cast<double>(taken * units);
 }

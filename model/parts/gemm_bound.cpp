@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/core/ceil_div.hpp"
 #include "model/cost/matmul_cost.hpp"
 #include "model/cost/matmul_power.hpp"
 #include "model/cost/power_bound.hpp"
@@ -12,13 +13,11 @@ namespace tritax {
 
 namespace {
 
-std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Whether workgroups may share a compute unit. Workgroups go round robin over the dies, and share none where
 // no die has more workgroups than compute units.
 bool may_share(const Pattern& pattern, const Gpu& gpu, const GemmKnobs& knobs) {
-  std::int64_t on_die = ceil_of(knobs.gemm_cus, gpu.xcds);
-  if (pattern.roles != Roles::in_turn) on_die += ceil_of(knobs.comm_cus, gpu.xcds);
+  std::int64_t on_die = ceil_div(knobs.gemm_cus, gpu.xcds);
+  if (pattern.roles != Roles::in_turn) on_die += ceil_div(knobs.comm_cus, gpu.xcds);
   return on_die > gpu.cus_per_xcd;
 }
 
@@ -35,7 +34,7 @@ Rounds rounds_of(const Gpu& gpu, std::int64_t tiles, std::int64_t workgroups, Wo
   const auto at_clock_of = [&](std::int64_t units) { return std::cbrt(static_cast<double>(units) / cus); };
   if (sharing == WorkSharing::iterations) return {share, share * at_clock_of(workgroups)};
   return {
-      static_cast<double>(ceil_of(tiles, workgroups)),
+      static_cast<double>(ceil_div(tiles, workgroups)),
       static_cast<double>(tiles / workgroups) * at_clock_of(workgroups) + at_clock_of(tiles % workgroups)};
 }
 
@@ -53,7 +52,7 @@ double bound_of(const GemmShape& gemm, const Machine& machine, const GemmKnobs& 
   const double tile_ns = cost_ns(tile) / most_luck(gpu, machine.interpreter);
   const double boost = std::max(1.0, gpu.boost_clock_ghz / gpu.rate(gemm.dtype).load_clock_ghz);
 
-  const std::int64_t tiles = ceil_of(gemm.m, knobs.tile_m) * ceil_of(gemm.n, knobs.tile_n);
+  const std::int64_t tiles = ceil_div(gemm.m, knobs.tile_m) * ceil_div(gemm.n, knobs.tile_n);
   const Rounds rounds = rounds_of(gpu, tiles, workgroups, sharing);
   double power = 0;
   if (!gpu.knows_energies() && residents > 1) {
@@ -85,7 +84,7 @@ double gemm_bound_ns(const Pattern& pattern, const GemmShape& gemm, const Machin
 
 double gemm_bound_ns(const GemmShape& gemm, const Machine& machine, const GemmKnobs& knobs,
                      std::int64_t workgroups, WorkSharing sharing) {
-  const bool shares_units = ceil_of(workgroups, machine.gpu.xcds) > machine.gpu.cus_per_xcd;
+  const bool shares_units = ceil_div(workgroups, machine.gpu.xcds) > machine.gpu.cus_per_xcd;
   const int residents = shares_units ? residents_of(gemm, machine, knobs) : 1;
   return bound_of(gemm, machine, knobs, workgroups, residents, sharing);
 }

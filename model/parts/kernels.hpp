@@ -9,13 +9,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/core/ceil_div.hpp"
 #include "model/parts/gemm_knobs.hpp"
 #include "model/schedule/builder.hpp"
 #include "model/workload/workload.hpp"
 
 namespace tritax {
-
-constexpr std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
 
 // Share `rank` of `size` things that `ranks` ranks split as evenly as possible: the first size mod ranks
 // shares are one larger.

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "model/core/ceil_div.hpp"
 #include "model/core/error.hpp"
 #include "model/cost/matmul_cost.hpp"
 #include "model/cost/move_cost.hpp"
@@ -15,8 +16,6 @@
 namespace tritax {
 
 namespace {
-
-std::int64_t ceil_ratio(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 // Stages of operands in LDS: one in use, one arrived, one on its way. cuBLAS hardly ever has fewer.
 constexpr std::int32_t kFewestStages = 3;
@@ -51,15 +50,14 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
   MatmulCost cost = matmul_cost(gpu, vendor, gemm.dtype, tile, tile.m, tile.n, depth);
   cost.compute_ns /= matmul_share;
   const std::int64_t columns = gemm.n;
-  const std::int64_t rows_of_tiles = ceil_ratio(gemm.m, tile.m),
-                     columns_of_tiles = ceil_ratio(columns, tile.n);
+  const std::int64_t rows_of_tiles = ceil_div(gemm.m, tile.m), columns_of_tiles = ceil_div(columns, tile.n);
   const std::int64_t tiles = rows_of_tiles * columns_of_tiles * choice.parts;
   const DType stored = choice.parts > 1 ? accumulator_of(gemm.dtype) : gemm.dtype;
   const std::int32_t stages = operand_stages(gpu, vendor, gemm.dtype, tile, resources.lds_bytes);
   if (gpu.async_tile_copy && stages < kFewestStages) return std::nullopt;
   const double store_ns = static_cast<double>(tile.m) * tile.n * bytes_of(stored) /
                           unit_gb_per_s(gpu, vendor, DataMoveKind::local_store);
-  const auto rounds = static_cast<double>(ceil_ratio(tiles, gpu.cu_count()));
+  const auto rounds = static_cast<double>(ceil_div(tiles, gpu.cu_count()));
   const double e = bytes_of(gemm.dtype);
   const double operands = static_cast<double>(gemm.k) * e * static_cast<double>(gemm.m + columns);
   const double result = static_cast<double>(gemm.m * columns) * e;
@@ -84,7 +82,7 @@ std::optional<double> gemm_ns(const GemmShape& gemm, const Machine& machine, con
 // Whether a tile is larger than the whole matrix, rounded up to the smallest edge.
 bool exceeds(const MatmulTile& tile, const GemmShape& gemm) {
   constexpr std::int64_t smallest_edge = 16;
-  const auto rounded = [](std::int64_t size) { return ceil_ratio(size, smallest_edge) * smallest_edge; };
+  const auto rounded = [](std::int64_t size) { return ceil_div(size, smallest_edge) * smallest_edge; };
   return tile.m > rounded(gemm.m) || tile.n > rounded(gemm.n);
 }
 
@@ -194,7 +192,7 @@ bool has_untuned_kernel(const GemmShape& gemm, const Gpu& gpu) {
 }  // namespace
 
 std::int64_t depth_of_part(std::int64_t k, const LibraryTile& choice) {
-  return ceil_ratio(ceil_ratio(k, choice.tile.k), choice.parts) * choice.tile.k;
+  return ceil_div(ceil_div(k, choice.tile.k), choice.parts) * choice.tile.k;
 }
 
 LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
@@ -226,7 +224,7 @@ LibraryTile library_tile(const GemmShape& gemm, const Machine& machine) {
     throw UserError("library: none of the library's tiles fits a compute unit of " + machine.gpu.name);
   }
   // The last part may be empty.
-  best.parts = static_cast<std::int32_t>(ceil_ratio(gemm.k, depth_of_part(gemm.k, best)));
+  best.parts = static_cast<std::int32_t>(ceil_div(gemm.k, depth_of_part(gemm.k, best)));
   return best;
 }
 

@@ -83,6 +83,10 @@ bool is_there(const Pattern& pattern, const Workload& workload) {
   return pattern.vendor || pattern.name == workload.baseline;
 }
 
+std::string_view untimed_of(const Workload& workload, const Pattern& pattern, const Values& knobs) {
+  return workload.untimed != nullptr ? workload.untimed(pattern, knobs) : std::string_view();
+}
+
 const Pattern* baseline_of(const Workload& workload) {
   return workload.baseline.empty() ? nullptr : &find_pattern(workload, workload.baseline, "baseline");
 }

@@ -152,6 +152,9 @@ struct Workload {
   // Lower bound of the time of every schedule with these knobs, without building one; null: 0.
   double (*bound_ns)(const Pattern& pattern, const Problem& problem, const Machine& machine,
                      const Values& knobs) = nullptr;
+  // What the model leaves out of the time of a run with these knobs, as a sentence; empty: nothing. Null: the
+  // same.
+  std::string_view (*untimed)(const Pattern& pattern, const Values& knobs) = nullptr;
   // Host time of a library's GEMM call, beyond the launch, that events on an idle stream measure; null: 0.
   double (*call_ns)(const Pattern& pattern, const Problem& problem, const Machine& machine) = nullptr;
 
@@ -209,6 +212,9 @@ bool is_there(const Pattern& pattern, const Workload& workload);
 
 // The baseline pattern; null if the workload has none.
 const Pattern* baseline_of(const Workload& workload);
+
+// Workload::untimed of the pattern's workload.
+std::string_view untimed_of(const Workload& workload, const Pattern& pattern, const Values& knobs);
 
 // Builds the schedule of a pattern. `knobs` are resolved. Throws UserError when the problem, the knobs or the
 // machine do not allow it: more GPUs than there are, a tile that does not fit, knobs outside their range.

@@ -12,7 +12,7 @@ namespace tritax {
 Assessment assess(const Problem& problem, const Machine& machine, const std::vector<Candidate>& candidates,
                   const std::vector<ComparedSet>& compared) {
   Assessment assessment;
-  const Trust& trust = assessment.trust = trust_of(problem, machine, compared);
+  Trust& trust = assessment.trust = trust_of(problem, machine, compared);
   const auto with_spread = [](double band, double spread) { return band > 0 ? widened(band, spread) : 0; };
   std::vector<double> times_ns;
   // Only the winner and the baseline have spreads.
@@ -22,6 +22,10 @@ Assessment assess(const Problem& problem, const Machine& machine, const std::vec
     spread = std::max(spread, one.spread.relative());
     assessment.doubts.push_back(doubt_of(problem, one.pattern->name, machine));
     assessment.bands.push_back(with_spread(trust.of(*one.pattern, one.time_ns), one.spread.relative()));
+    const std::string_view untimed = untimed_of(*problem.workload, *one.pattern, one.knobs);
+    if (!untimed.empty() &&
+        std::find(trust.cautions.begin(), trust.cautions.end(), untimed) == trust.cautions.end())
+      trust.cautions.emplace_back(untimed);
   }
   const auto between = [&](const Candidate& a, const Candidate& b) {
     return with_spread(trust.between(*a.pattern, a.time_ns, *b.pattern, b.time_ns), spread);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "model/core/ceil_div.hpp"
 #include "model/core/error.hpp"
 #include "model/parts/fields.hpp"
 #include "model/parts/gemm_knobs.hpp"
@@ -41,8 +42,6 @@ ClosedForm form_of(const Machine& machine, const CorpusKernels& kernels, const M
   return ClosedForm(machine, kernels.element, tile, 1, kCorpusGroup);
 }
 
-std::int64_t over(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Time of the heuristic's pick: a tile and the parts of K.
 double ensemble_ns(const std::vector<ClosedForm>& forms, const GemmSize& size, std::int64_t units) {
   double least = std::numeric_limits<double>::infinity();
@@ -53,7 +52,7 @@ double ensemble_ns(const std::vector<ClosedForm>& forms, const GemmSize& size, s
     for (const std::int64_t parts : {1, 2, 4, 8}) {
       if (parts > 1 && (gemm.tiles * parts > units || parts > gemm.iterations)) break;
       const double estimate =
-          static_cast<double>(over(gemm.tiles * parts, units) * over(gemm.iterations, parts)) *
+          static_cast<double>(ceil_div(gemm.tiles * parts, units) * ceil_div(gemm.iterations, parts)) *
           form.iteration_ns();
       if (estimate >= least) continue;
       least = estimate;
@@ -202,7 +201,8 @@ ChoiceTable policy_choices(const Machine& machine, const CorpusKernels& kernels,
   table.time_ns.resize(sizes.size());
   tbb::parallel_for(std::size_t{0}, sizes.size(), [&](std::size_t i) {
     const TiledGemm gemm = form.tiled(sizes[i]);
-    table.problems[i] = {gemm.tiles / units, over(gemm.tiles % units * kPartsOfWave, units), gemm.iterations};
+    table.problems[i] = {gemm.tiles / units, ceil_div(gemm.tiles % units * kPartsOfWave, units),
+                         gemm.iterations};
     for (int policy = 0; policy < kPolicies; ++policy) {
       const Decomposition split = composable_kernel_policy(gemm, units, policy, false);
       table.time_ns[i].push_back(form.in_stream_ns(sizes[i], split));

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <cmath>
+
+#include "model/core/codec.hpp"
 #include "model/workloads/registry.hpp"
 #include "tests/cli/run_tritax.hpp"
 
@@ -59,6 +62,28 @@ TEST_F(TrustSentences, SpreadIsToldWhereItIsMoreThanNoise) {
   for (const std::string& sentence : sentences_of(assessment, candidates)) all += sentence + '\n';
   EXPECT_THAT(all, HasSubstr("seeds 1 to 3 give 150.0 to 165.0 us"));
   EXPECT_THAT(all, testing::Not(HasSubstr("100.5")));
+}
+
+// A coded run is cautioned once, however many candidates are coded, and no verdict says that it pays.
+TEST(Untimed, CodingIsACautionThatKeepsAVerdictFromPaying) {
+  const Machine machine = find_machine("mi300x-8");
+  const Problem problem = problem_of(find_workload("all-reduce", "test"));
+  std::vector<Candidate> candidates(3);
+  const char* names[] = {"two-shot", "one-shot", "library"};
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    candidates[i].pattern = &find_pattern(*problem.workload, names[i], "test");
+    candidates[i].knobs = resolved_knobs(problem, machine, {});
+    candidates[i].time_ns = 1e5 * std::pow(100.0, static_cast<double>(i));
+    candidates[i].searched = true;
+  }
+  const auto cautions = [&] { return assess(problem, machine, candidates).trust.cautions; };
+  const std::size_t plain = cautions().size();
+  for (std::size_t i = 0; i < 2; ++i)
+    candidates[i].knobs.give("wire", static_cast<std::int64_t>(Codec::int8));
+  const Assessment coded = assess(problem, machine, candidates);
+  ASSERT_EQ(coded.trust.cautions.size(), plain + 1);
+  EXPECT_THAT(coded.trust.cautions.back(), HasSubstr("Coding and decoding take no time"));
+  EXPECT_NE(verdict_of(problem, candidates, coded).verdict, Verdict::pays);
 }
 
 // The library's gather on four H200, whose links stay full to the end, called by a framework.

@@ -342,14 +342,29 @@ TEST(CodedAllReduce, SendsCodedElementsAndTheirScales) {
   }
 }
 
+// No time of coding is in the prediction, and commands say so of coded runs only.
+TEST(CodedAllReduce, SaysThatCodingTakesNoTime) {
+  const auto said = [](const char* pattern, const Values& knobs) {
+    return untimed_of(all_reduce(), find_pattern(all_reduce(), pattern, "test"), knobs);
+  };
+  for (const Codec codec : kCodecs) {
+    EXPECT_EQ(said("two-shot", on_the_wire(codec)).rfind("Coding and decoding take no time", 0), 0U);
+    EXPECT_EQ(said("ring", on_the_wire(codec)), "");
+  }
+  EXPECT_EQ(said("two-shot", on_the_wire(Codec::same)), "");
+  EXPECT_EQ(said("two-shot", small_pieces(all_reduce())), "");
+}
+
 TEST(CodedAllReduce, RefusesWhatNoCodecHolds) {
   const auto refused = [](const char* begin, DType dtype, const Values& knobs) {
     const Problem asked = collective_of(all_reduce(), 64, 128, dtype, 4);
-    try {
-      sums::built(find_pattern(all_reduce(), "two-shot", "test"), asked, find_machine("mi300x-8"), knobs);
-      ADD_FAILURE() << begin;
-    } catch (const UserError& error) {
-      EXPECT_EQ(std::string(error.what()).rfind(begin, 0), 0U) << error.what();
+    for (const char* name : {"one-shot", "two-shot"}) {
+      try {
+        sums::built(find_pattern(all_reduce(), name, "test"), asked, find_machine("mi300x-8"), knobs);
+        ADD_FAILURE() << name << ": " << begin;
+      } catch (const UserError& error) {
+        EXPECT_EQ(std::string(error.what()).rfind(begin, 0), 0U) << error.what();
+      }
     }
   };
   Values pulled = on_the_wire(Codec::int4);

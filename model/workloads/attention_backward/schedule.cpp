@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/core/ceil_div.hpp"
 #include "model/core/error.hpp"
 #include "model/cost/attend_backward_cost.hpp"
 #include "model/parts/attend_tiles.hpp"
@@ -16,8 +17,6 @@ constexpr std::int64_t kOpsOfHead = 8;      // ranges of queries, where a schedu
 constexpr std::int64_t kRowsOfPiece = 128;  // of the kernels before and after, at least
 constexpr std::int64_t kMostPieces = 65536;
 
-std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 class Draft {
  public:
   Draft(std::string_view name, Mapping mapping, const AttentionProblem& problem, const BackwardKnobs& knobs,
@@ -26,7 +25,7 @@ class Draft {
         problem_(problem),
         knobs_(knobs),
         machine_(machine),
-        grid_{problem.batch, problem.kv_heads, problem.kv_heads, ceil_of(problem.context, knobs.tile.n),
+        grid_{problem.batch, problem.kv_heads, problem.kv_heads, ceil_div(problem.context, knobs.tile.n),
               machine.gpu.xcds},
         builder_(std::string(name), 1) {
     check();
@@ -46,7 +45,7 @@ class Draft {
   }
 
  private:
-  std::int64_t pieces() const { return ceil_of(problem_.context, rows_of_piece_); }
+  std::int64_t pieces() const { return ceil_div(problem_.context, rows_of_piece_); }
   Rect of_queries(std::int64_t batch, std::int64_t head, std::int64_t row, std::int64_t rows) const {
     return head_rect(problem_, batch, head, row, rows, problem_.depth);
   }
@@ -152,7 +151,7 @@ class Draft {
     const std::int64_t room =
         static_cast<std::int64_t>(kMostScheduled / 2) / (grid_.tiles() * problem_.group()) - 1;
     const std::int64_t ops = std::clamp<std::int64_t>(room, 1, kOpsOfHead);
-    const std::int64_t step = ceil_of(ceil_of(problem_.context, ops), knobs_.tile.m) * knobs_.tile.m;
+    const std::int64_t step = ceil_div(ceil_div(problem_.context, ops), knobs_.tile.m) * knobs_.tile.m;
     for (std::int64_t w = 0; w < grid_.tiles(); ++w) {
       builder_.workgroup(index);
       add_tile(tile_of_workgroup(mapping_, HeadFirstForm::clean, grid_, w), step);
@@ -221,7 +220,7 @@ double backward_bound_ns(const AttentionProblem& problem, const BackwardKnobs& k
   double of_head = 0, longest = 0;  // blocks of queries
   for (std::int64_t row = 0; row < problem.context; row += tile.n) {
     const std::int64_t begin = problem.causal ? row / tile.m * tile.m : 0;
-    const auto blocks = static_cast<double>(ceil_of(problem.context - begin, tile.m));
+    const auto blocks = static_cast<double>(ceil_div(problem.context - begin, tile.m));
     longest = std::max(longest, blocks);
     of_head += blocks;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/core/ceil_div.hpp"
 #include "model/core/error.hpp"
 #include "model/cost/power_bound.hpp"
 #include "model/parts/attend_tiles.hpp"
@@ -14,13 +15,11 @@ namespace {
 
 constexpr std::int64_t kOpsOfTile = 8;  // ranges of keys, where a schedule can hold as many
 
-std::int64_t ceil_of(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Keys per operation: whole blocks.
 std::int64_t keys_of_op(const AttentionProblem& problem, const AttentionGrid& grid, std::int64_t block) {
   const std::int64_t room = static_cast<std::int64_t>(kMostScheduled / 2) / grid.tiles() - 1;
   const std::int64_t ops = std::clamp<std::int64_t>(room, 1, kOpsOfTile);
-  return ceil_of(ceil_of(problem.context, ops), block) * block;
+  return ceil_div(ceil_div(problem.context, ops), block) * block;
 }
 
 struct Buffers {
@@ -89,7 +88,7 @@ std::int64_t persistent_workgroups(const Gpu& gpu, const Resources& resources, s
 }  // namespace
 
 AttentionGrid grid_of(const AttentionProblem& problem, std::int64_t tile_rows, const Gpu& gpu) {
-  return {problem.batch, problem.heads, problem.kv_heads, ceil_of(problem.context, tile_rows), gpu.xcds};
+  return {problem.batch, problem.heads, problem.kv_heads, ceil_div(problem.context, tile_rows), gpu.xcds};
 }
 
 Schedule attention_schedule(std::string_view name, Mapping mapping, const AttentionProblem& problem,
@@ -131,7 +130,7 @@ double attention_bound_ns(const AttentionProblem& problem, const AttentionKnobs&
   double of_head = 0, longest = 0;  // blocks of keys
   for (std::int64_t row = 0; row < problem.context; row += tile.m) {
     const std::int64_t seen = problem.causal ? std::min(problem.context, row + tile.m) : problem.context;
-    longest = static_cast<double>(ceil_of(seen, tile.n));
+    longest = static_cast<double>(ceil_div(seen, tile.n));
     of_head += longest;
   }
   const double all = of_head * static_cast<double>(problem.batch * problem.heads);

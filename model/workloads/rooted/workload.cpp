@@ -93,33 +93,39 @@ Moves paired_moves(RootedDraft& draft) {
 }
 
 using MovesOf = Moves (*)(RootedDraft& draft);
-using AddMoves = void (*)(RootedDraft& draft, const Moves& moves);
 
-Schedule moved(std::string_view pattern, const Problem& problem, const Machine& machine, const Values& values,
-               double blocks, MovesOf moves_of, AddMoves add) {
-  RootedDraft draft(pattern, problem, machine, values, blocks);
+// A pattern of moves by its name.
+struct Mover {
+  std::string_view name;
+  void (*add)(RootedDraft& draft, const Moves& moves);
+  int slots = 0;  // blocks of a rank's memory beside source and target
+};
+constexpr Mover kLibrary{"library", add_library_moves};
+constexpr Mover kDirect{"direct", add_direct_moves};
+constexpr Mover kMessagePassing{"message-passing", add_message_passing, 1};
+
+Schedule moved(const Mover& mover, const Problem& problem, const Machine& machine, const Values& values,
+               double blocks, MovesOf moves_of) {
+  RootedDraft draft(mover.name, problem, machine, values, blocks + mover.slots);
   const Moves moves = moves_of(draft);
   draft.builder.result(moves.target);
   expect(draft, moves);
-  add(draft, moves);
+  mover.add(draft, moves);
   return draft.builder.finish();
 }
 
-template <MovesOf moves_of, AddMoves add>
+template <MovesOf moves_of, const Mover& mover>
 Schedule build_rooted(const Problem& problem, const Machine& machine, const Values& values) {
-  const bool library = add == add_library_moves;
-  return moved(library ? "library" : "direct", problem, machine, values, problem.gpus() + 1.0, moves_of, add);
+  return moved(mover, problem, machine, values, problem.gpus() + 1.0, moves_of);
 }
 
 MovesOf sends_of(const Problem& problem) {
   return static_cast<Partners>(problem["partners"]) == Partners::next ? next_moves : paired_moves;
 }
 
-template <AddMoves add>
+template <const Mover& mover>
 Schedule build_sends(const Problem& problem, const Machine& machine, const Values& values) {
-  const bool library = add == add_library_moves, slots = add == add_message_passing;
-  return moved(library ? "library" : (slots ? "message-passing" : "direct"), problem, machine, values,
-               slots ? 3 : 2, sends_of(problem), add);
+  return moved(mover, problem, machine, values, 2, sends_of(problem));
 }
 
 template <ParentOf parent>
@@ -184,41 +190,41 @@ const std::array<Pattern, 4> kReducePatterns{{
 }};
 
 const std::array<Pattern, 2> kGatherPatterns{{
-    {.name = "library",
+    {.name = kLibrary.name,
      .summary = "the sends and receives of the vendor's collective library",
-     .build = build_rooted<gather_moves, add_library_moves>,
+     .build = build_rooted<gather_moves, kLibrary>,
      .vendor = true},
-    {.name = "direct",
+    {.name = kDirect.name,
      .summary = "every GPU stores its block at GPU 0, or GPU 0 loads it",
      .knobs = kDirectKnobs,
-     .build = build_rooted<gather_moves, add_direct_moves>},
+     .build = build_rooted<gather_moves, kDirect>},
 }};
 
 const std::array<Pattern, 2> kScatterPatterns{{
-    {.name = "library",
+    {.name = kLibrary.name,
      .summary = "the sends and receives of the vendor's collective library",
-     .build = build_rooted<scatter_moves, add_library_moves>,
+     .build = build_rooted<scatter_moves, kLibrary>,
      .vendor = true},
-    {.name = "direct",
+    {.name = kDirect.name,
      .summary = "GPU 0 stores every block at its GPU, or each GPU loads its block",
      .knobs = kDirectKnobs,
-     .build = build_rooted<scatter_moves, add_direct_moves>},
+     .build = build_rooted<scatter_moves, kDirect>},
 }};
 
 const std::array<Pattern, 3> kSendPatterns{{
-    {.name = "library",
+    {.name = kLibrary.name,
      .summary = "a send and a receive of the vendor's collective library",
-     .build = build_sends<add_library_moves>,
+     .build = build_sends<kLibrary>,
      .vendor = true},
-    {.name = "direct",
+    {.name = kDirect.name,
      .summary = "the sender stores its block at the receiver, or the receiver loads it",
      .knobs = kSendKnobs,
-     .build = build_sends<add_direct_moves>},
-    {.name = "message-passing",
+     .build = build_sends<kDirect>},
+    {.name = kMessagePassing.name,
      .summary = "a producer stores pieces into slots of the receiver and sets a flag for each; a consumer "
                 "takes them out",
      .knobs = kPieceKnobs,
-     .build = build_sends<add_message_passing>},
+     .build = build_sends<kMessagePassing>},
 }};
 
 // Bytes that count for bus bandwidths (NVIDIA/nccl-tests doc/PERFORMANCE.md): all of a reduce and of a send;
